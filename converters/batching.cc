@@ -35,17 +35,27 @@ class PoolPlanner {
     for (ServingInstance& instance : instances_) {
       instance.advance(Duration::max());
       for (const FirstToken& token : instance.take_first_tokens()) first_tokens_.push_back(token);
+      for (const HeldRequest& held : instance.take_held()) held_.push_back(held);
       plans.push_back(instance.take_plan());
     }
     return plans;
   }
   const std::vector<FirstToken>& first_tokens() const { return first_tokens_; }
+  const std::vector<HeldRequest>& held() const { return held_; }
 
  private:
   const InferenceCost cost_;
   std::deque<ServingInstance> instances_;
   std::vector<FirstToken> first_tokens_;
+  std::vector<HeldRequest> held_;
 };
+
+/// Where the pool has a limit.
+void add_held(const ServingPool& pool, const PoolPlanner& planner, size_t requests, std::vector<uint32_t>& held) {
+  if (pool.kv_memory.count == 0) return;
+  held.resize(requests);
+  for (const HeldRequest& of : planner.held()) held[of.request] += of.batches;
+}
 
 /// What the busiest shard sends, or takes, of one token.
 Duration transfer_time(const ServingModel& model, uint32_t shards, int64_t tokens) {
@@ -69,11 +79,12 @@ std::vector<InstancePlan> plan_prompts(const ServingModel& model, const ServingP
   }
   std::vector<InstancePlan> plans = planner.finish();
   first_tokens = planner.first_tokens();
+  add_held(pool, planner, requests.size(), plan.held);
   return plans;
 }
 
 std::vector<InstancePlan> plan_decodes(const ServingModel& model, const std::vector<ServedRequest>& requests,
-                                       std::vector<FirstToken> first_tokens, std::vector<uint32_t>& decode_of) {
+                                       std::vector<FirstToken> first_tokens, ServingPlan& plan) {
   const ServingPool& pool = *model.decode;
   PoolPlanner planner(model, pool);
   // From here on, `at` is when keys and values have come. Layer by layer most have come before.
@@ -82,7 +93,7 @@ std::vector<InstancePlan> plan_decodes(const ServingModel& model, const std::vec
       token.at += transfer_time(model, pool.tensor_parallel, requests[token.request].input);
   }
   std::ranges::sort(first_tokens, {}, [](const FirstToken& token) { return std::pair(token.at, token.request); });
-  decode_of.assign(requests.size(), 0);
+  plan.decode_of.assign(requests.size(), 0);
   for (const FirstToken& token : first_tokens) {
     const ServedRequest& request = requests[token.request];
     if (request.output == 1) continue;
@@ -91,9 +102,11 @@ std::vector<InstancePlan> plan_decodes(const ServingModel& model, const std::vec
                                  .context = request.input,
                                  .prompt_left = 0,
                                  .decodes_left = request.output - 1};
-    decode_of[token.request] = planner.add(waiting, token.at, &ServingInstance::requests);
+    plan.decode_of[token.request] = planner.add(waiting, token.at, &ServingInstance::requests);
   }
-  return planner.finish();
+  std::vector<InstancePlan> plans = planner.finish();
+  add_held(pool, planner, requests.size(), plan.held);
+  return plans;
 }
 
 }  // namespace
@@ -112,7 +125,7 @@ ServingPlan plan_batches(const ServingModel& model, const std::vector<ServedRequ
   ServingPlan plan;
   std::vector<FirstToken> first_tokens;
   plan.prefill = plan_prompts(model, model.mixed ? *model.mixed : *model.prefill, requests, plan, first_tokens);
-  if (!model.mixed) plan.decode = plan_decodes(model, requests, std::move(first_tokens), plan.decode_of);
+  if (!model.mixed) plan.decode = plan_decodes(model, requests, std::move(first_tokens), plan);
   return plan;
 }
 

@@ -76,21 +76,22 @@ std::vector<int64_t> CallWriter::members(const PytorchCall& call) const {
   return all;
 }
 
-NodeWriter::Id CallWriter::write(const PytorchCall& call, std::string_view name, uint64_t micros,
+NodeWriter::Id CallWriter::write(const PytorchCall& call, std::string_view name, RecordedMicros micros,
                                  std::optional<int64_t> stream, const Ids& after) {
   if (stream) writer_.with("stream", *stream);
-  writer_.lasting(micros);
+  writer_.lasting(micros.duration).starting(micros.start);
   const bool pair = call.kind == CallKind::kSend || call.kind == CallKind::kReceive;
   return pair ? write_point_to_point(call, name, after) : write_collective(call, name, after);
 }
 
 NodeWriter::Id CallWriter::write_batch(std::span<const PytorchCall* const> calls, std::string_view name,
-                                       uint64_t micros, std::optional<int64_t> stream, const Ids& after) {
+                                       RecordedMicros micros, std::optional<int64_t> stream, const Ids& after) {
   Ids parts;
   for (const PytorchCall* call : calls) parts.push_back(write(*call, name, micros, stream, after));
   if (parts.size() == 1) return parts.front();
   // A node without work that stands for all parts.
   if (stream) writer_.with("stream", *stream);
+  if (micros.start > 0) writer_.starting(micros.start + micros.duration);
   return writer_.compute(name, 0, 0, Bytes(0), parts);
 }
 

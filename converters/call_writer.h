@@ -16,6 +16,12 @@
 
 namespace rankwire {
 
+/// When a node was carried out.
+struct RecordedMicros {
+  uint64_t duration = 0;
+  uint64_t start = 0;  ///< 0: not told
+};
+
 /// The rank whose trace is written.
 struct CallingRank {
   std::string path;  ///< of what is converted, for errors
@@ -44,10 +50,10 @@ class CallWriter {
 
   /// Writes what the call communicates and returns its node. An all-to-all of unequal parts gets `comm_splits`: how
   /// many bytes go to each member. Throws Error(kInput) for what Chakra has no node for.
-  NodeWriter::Id write(const PytorchCall& call, std::string_view name, uint64_t micros, std::optional<int64_t> stream,
-                       const Ids& after);
+  NodeWriter::Id write(const PytorchCall& call, std::string_view name, RecordedMicros micros,
+                       std::optional<int64_t> stream, const Ids& after);
   /// The same of calls that one kernel carries out together: none waits for another.
-  NodeWriter::Id write_batch(std::span<const PytorchCall* const> calls, std::string_view name, uint64_t micros,
+  NodeWriter::Id write_batch(std::span<const PytorchCall* const> calls, std::string_view name, RecordedMicros micros,
                              std::optional<int64_t> stream, const Ids& after);
 
  private:

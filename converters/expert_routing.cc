@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -52,6 +53,15 @@ std::vector<std::vector<int64_t>> read_numbers(const std::string& path) {
 }
 
 }  // namespace
+
+std::optional<WrongRouting> wrong_routing(const RoutingModel& model) {
+  const bool recorded = model.popularity == RoutingModel::Popularity::kRecorded;
+  if (recorded && model.file.empty()) return WrongRouting{"file", "is required by 'popularity: matrix'"};
+  if (!recorded && !model.file.empty()) return WrongRouting{"file", "is for 'popularity: matrix'"};
+  if (model.popularity != RoutingModel::Popularity::kZipf && model.drift > 0)
+    return WrongRouting{"drift", "is for 'popularity: zipf'"};
+  return std::nullopt;
+}
 
 std::vector<int64_t> TokenMatrix::sent(uint32_t from) const {
   const auto begin = tokens_.begin() + static_cast<ptrdiff_t>(size_t{from} * ranks_);
@@ -108,7 +118,7 @@ std::vector<int64_t> sample_counts(const std::vector<double>& chances, int64_t t
 ExpertRouting::ExpertRouting(const RoutingModel& model, const RoutedTokens& routed) : model_(model), routed_(routed) {
   const int64_t choices = routed.tokens * routed.per_token;
   most_ = model.capacity == 0
-              ? choices
+              ? std::numeric_limits<int64_t>::max()
               : static_cast<int64_t>(std::ceil(static_cast<double>(choices) / routed.experts * model.capacity));
   if (model.popularity == RoutingModel::Popularity::kRecorded) {
     read_file();
@@ -132,17 +142,27 @@ void ExpertRouting::read_file() {
     fail_input(
         "{}: {} lines of {} numbers; it must have {} (tokens of each expert) or {} lines of {} (from rank to rank)",
         model_.file, lines, columns, routed_.experts, routed_.ranks, routed_.ranks);
-  for (size_t from = 0; from < lines; ++from) {
-    const std::vector<int64_t>& row = rows[from];
+  check_rows(rows);
+  for (const std::vector<int64_t>& row : rows) recorded_.insert(recorded_.end(), row.begin(), row.end());
+}
+
+void ExpertRouting::check_rows(const std::vector<std::vector<int64_t>>& rows) const {
+  if (routed_.tokens == 0) {
+    for (size_t from = 0; from < rows.size(); ++from) {
+      if (std::ranges::all_of(rows[from], [](int64_t tokens) { return tokens == 0; }))
+        fail_input("{}: row {} has no tokens, so nothing says where those of rank {} go", model_.file, from + 1, from);
+    }
+    return;
+  }
+  for (size_t from = 0; from < rows.size(); ++from) {
     // One by one, since sums could be too large.
     int64_t left = routed_.tokens * routed_.per_token;
-    for (const int64_t tokens : row) {
+    for (const int64_t tokens : rows[from]) {
       if (tokens > left)
         fail_input("{}: row {} has more than the {} tokens of a rank, {} for each of {}", model_.file, from + 1,
                    routed_.tokens * routed_.per_token, routed_.per_token, routed_.tokens);
       left -= tokens;
     }
-    recorded_.insert(recorded_.end(), row.begin(), row.end());
   }
 }
 
@@ -160,22 +180,23 @@ std::vector<double> ExpertRouting::popularity(uint32_t layer, uint32_t micro_bat
   return popularity;
 }
 
-std::vector<int64_t> ExpertRouting::choices(const std::vector<double>& popularity, Random& random) const {
+std::vector<int64_t> ExpertRouting::choices(const std::vector<double>& popularity, int64_t tokens,
+                                            Random& random) const {
   if (model_.popularity == RoutingModel::Popularity::kBalanced)
-    return std::vector<int64_t>(routed_.experts, routed_.tokens * routed_.per_token / routed_.experts);
-  if (model_.node_limit > 0) return limited_choices(popularity, random);
-  return sample_counts(inclusion_chances(popularity, routed_.per_token), routed_.tokens, random);
+    return std::vector<int64_t>(routed_.experts, tokens * routed_.per_token / routed_.experts);
+  if (model_.node_limit > 0) return limited_choices(popularity, tokens, random);
+  return sample_counts(inclusion_chances(popularity, routed_.per_token), tokens, random);
 }
 
 /// Nodes first, by the popularity of all their experts, then experts in each (after DeepSeek-V3, section 2.1.2, which
 /// takes nodes by the affinity of their best k / M experts).
-std::vector<int64_t> ExpertRouting::limited_choices(const std::vector<double>& popularity, Random& random) const {
+std::vector<int64_t> ExpertRouting::limited_choices(const std::vector<double>& popularity, int64_t tokens,
+                                                    Random& random) const {
   const uint32_t nodes = routed_.ranks / model_.node_ranks;
   const size_t of_node = routed_.experts / nodes;
   std::vector<double> of_nodes(nodes);
   for (size_t e = 0; e < popularity.size(); ++e) of_nodes[e / of_node] += popularity[e];
-  const std::vector<int64_t> visitors =
-      sample_counts(inclusion_chances(of_nodes, model_.node_limit), routed_.tokens, random);
+  const std::vector<int64_t> visitors = sample_counts(inclusion_chances(of_nodes, model_.node_limit), tokens, random);
   const double chosen = static_cast<double>(routed_.per_token) / model_.node_limit;
   std::vector<int64_t> counts;
   for (uint32_t n = 0; n < nodes; ++n) {
@@ -187,16 +208,37 @@ std::vector<int64_t> ExpertRouting::limited_choices(const std::vector<double>& p
   return counts;
 }
 
-TokenMatrix ExpertRouting::tokens(uint32_t layer, uint32_t micro_batch, uint64_t first_source, uint64_t stride) const {
-  if (!recorded_.empty()) return {routed_.ranks, recorded_};
+/// The recorded matrix with as many tokens in each row as a rank sends. What is left of whole tokens goes to those with
+/// the largest remainders, of equal ones to the first.
+TokenMatrix ExpertRouting::scaled(int64_t of_rank) const {
+  const __int128 sent = static_cast<__int128>(of_rank) * routed_.per_token;
+  std::vector<int64_t> matrix(recorded_.size());
+  std::vector<std::pair<__int128, size_t>> remainders(routed_.ranks);
+  for (size_t first = 0; first < recorded_.size(); first += routed_.ranks) {
+    __int128 sum = 0, left = sent;
+    for (size_t i = first; i < first + routed_.ranks; ++i) sum += recorded_[i];
+    for (size_t i = first; i < first + routed_.ranks; ++i) {
+      matrix[i] = static_cast<int64_t>(sent * recorded_[i] / sum);
+      remainders[i - first] = {-(sent * recorded_[i] % sum), i};
+      left -= matrix[i];
+    }
+    std::ranges::sort(remainders);
+    for (size_t k = 0; k < static_cast<size_t>(left); ++k) ++matrix[remainders[k].second];
+  }
+  return {routed_.ranks, std::move(matrix)};
+}
+
+TokenMatrix ExpertRouting::tokens(uint32_t layer, uint32_t micro_batch, uint64_t first_source, uint64_t stride,
+                                  int64_t of_rank) const {
+  if (!recorded_.empty()) return routed_.tokens == 0 ? scaled(of_rank) : TokenMatrix(routed_.ranks, recorded_);
   const std::vector<double> popular = popularity(layer, micro_batch);
-  const uint32_t of_rank = routed_.experts / routed_.ranks;
+  const uint32_t held = routed_.experts / routed_.ranks;  // experts of a rank
   std::vector<int64_t> matrix(size_t{routed_.ranks} * routed_.ranks);
   for (uint32_t from = 0; from < routed_.ranks; ++from) {
     Random random = stream(model_.seed, 2 + first_source + from * stride, layer, micro_batch);
-    const std::vector<int64_t> counts = choices(popular, random);
+    const std::vector<int64_t> counts = choices(popular, of_rank, random);
     for (uint32_t e = 0; e < routed_.experts; ++e)
-      matrix[size_t{from} * routed_.ranks + e / of_rank] += std::min(counts[e], most_);
+      matrix[size_t{from} * routed_.ranks + e / held] += std::min(counts[e], most_);
   }
   return {routed_.ranks, std::move(matrix)};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,12 +28,18 @@ struct RoutingModel {
   bool operator==(const RoutingModel&) const = default;
 };
 
+/// A key of `routing` that contradicts the others, and why.
+struct WrongRouting {
+  std::string key, text;
+};
+std::optional<WrongRouting> wrong_routing(const RoutingModel& model);
+
 /// What is routed.
 struct RoutedTokens {
   uint32_t ranks = 1;    ///< of an expert-parallel group, p
   uint32_t experts = 1;  ///< E, a multiple of p; rank i has those from i E / p on
   uint32_t per_token = 1;
-  int64_t tokens = 0;  ///< of a rank
+  int64_t tokens = 0;  ///< of a rank; 0: each exchange has its own, and of a recorded matrix proportions count alone
 };
 
 /// The tokens of one exchange, from rank to rank of its group.
@@ -59,8 +66,8 @@ std::vector<double> inclusion_chances(const std::vector<double>& weights, double
 /// [0, 1) those in whose part of the cumulated chances one of u, u + 1, u + 2 ... falls.
 std::vector<int64_t> sample_counts(const std::vector<double>& chances, int64_t tokens, Random& random);
 
-/// The matrices of a training step. They depend on the model and on what is asked for alone, so that both ends of an
-/// exchange have the same.
+/// The matrices of a training step, or of the batches of a service. They depend on the model and on what is asked for
+/// alone, so that both ends of an exchange have the same.
 class ExpertRouting {
  public:
   /// Reads the file of kRecorded: E numbers, the tokens that each expert had, or a p x p matrix of tokens from rank to
@@ -74,13 +81,20 @@ class ExpertRouting {
   }
 
   /// `first_source` names the first rank of the group among all sources of tokens: the others follow, `stride` apart.
-  TokenMatrix tokens(uint32_t layer, uint32_t micro_batch, uint64_t first_source, uint64_t stride) const;
+  TokenMatrix tokens(uint32_t layer, uint32_t micro_batch, uint64_t first_source, uint64_t stride) const {
+    return tokens(layer, micro_batch, first_source, stride, routed_.tokens);
+  }
+  /// The same of an exchange in which each rank has `of_rank` tokens.
+  TokenMatrix tokens(uint32_t layer, uint32_t micro_batch, uint64_t first_source, uint64_t stride,
+                     int64_t of_rank) const;
 
  private:
   void read_file();
+  void check_rows(const std::vector<std::vector<int64_t>>& rows) const;
+  TokenMatrix scaled(int64_t of_rank) const;
   std::vector<double> popularity(uint32_t layer, uint32_t micro_batch) const;
-  std::vector<int64_t> choices(const std::vector<double>& popularity, Random& random) const;
-  std::vector<int64_t> limited_choices(const std::vector<double>& popularity, Random& random) const;
+  std::vector<int64_t> choices(const std::vector<double>& popularity, int64_t tokens, Random& random) const;
+  std::vector<int64_t> limited_choices(const std::vector<double>& popularity, int64_t tokens, Random& random) const;
 
   RoutingModel model_;
   RoutedTokens routed_;

@@ -11,7 +11,8 @@ constexpr int64_t kIdle = 1'000'000;
 
 }  // namespace
 
-HostTimeline::HostTimeline(const KinetoTrace& trace, const OperatorTree& tree, const DeviceQueue& queue) {
+HostTimeline::HostTimeline(const KinetoTrace& trace, const OperatorTree& tree, const DeviceQueue& queue, bool dense)
+    : dense_(dense) {
   for (const auto& [id, operators] : tree.threads()) {
     threads_[id].spans.reserve(operators.size());
     for (const uint32_t index : operators) {
@@ -136,10 +137,11 @@ class HostTimeline::Builder {
   Builder(HostTimeline& timeline, int64_t id, Thread& thread)
       : timeline_(timeline), id_(id), thread_(thread), step_of_(thread.spans.size(), {kNone, 0}) {}
 
-  /// The span's time goes to its step, unless the thread has waited since: then it takes a new one.
+  /// The span's time goes to its step, unless the thread has waited since, or in a dense timeline done something else:
+  /// then it takes a new one.
   void spend(uint32_t span, int64_t begin, int64_t duration) {
     auto& [step, era] = step_of_[span];
-    if (step == kNone || era != era_) {
+    if (step == kNone || era != era_ || (timeline_.dense_ && step != last())) {
       if (step != kNone && duration == 0) return;
       step = add(begin, thread_.spans[span].name, thread_.spans[span].operation);
       era = era_;

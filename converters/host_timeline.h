@@ -37,8 +37,9 @@ class HostTimeline {
  public:
   static constexpr uint32_t kNone = HostStep::kNoStep;
 
-  /// Keeps nothing of what it is made of.
-  HostTimeline(const KinetoTrace& trace, const OperatorTree& tree, const DeviceQueue& queue);
+  /// Keeps nothing of what it is made of. In a dense one an operator goes on in a step of its own behind each operator
+  /// within it as well, so that a step is at work from its begin for as long as it lasts.
+  HostTimeline(const KinetoTrace& trace, const OperatorTree& tree, const DeviceQueue& queue, bool dense = false);
 
   /// Those of a thread are in order, each after the one before.
   const std::vector<HostStep>& steps() const { return steps_; }
@@ -92,6 +93,7 @@ class HostTimeline {
   void add_steps(int64_t id, Thread& thread);
   void connect_threads();
 
+  const bool dense_;
   std::map<int64_t, Thread> threads_;
   std::vector<Burst> bursts_;
   std::vector<std::pair<uint32_t, uint32_t>> returns_;  ///< a step, and the burst that it waits for

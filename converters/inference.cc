@@ -23,8 +23,8 @@ void check_pool(const ServingModel& model, const char* name, const ServingPool& 
                                  {"max_tokens", pool.max_tokens},
                                  {"max_requests", pool.max_requests}});
   check_multiple(where.c_str(), "experts", model.experts, "expert_parallel", pool.expert_parallel);
-  check_multiple(where.c_str(), "ffn", model.ffn == 0 ? size_product({4, model.hidden}) : model.ffn, "tensor_parallel",
-                 pool.tensor_parallel);
+  check_multiple(where.c_str(), "ffn", model.mlp_width(), "tensor_parallel", pool.tensor_parallel);
+  check_multiple(where.c_str(), "expert_ffn", model.expert_width(), "tensor_parallel", pool.tensor_parallel);
   if (pool.max_tokens < pool.max_requests)
     fail_input("{}: max_tokens {} is below max_requests {}, each of which has a token in a batch", where,
                pool.max_tokens, pool.max_requests);
@@ -58,6 +58,8 @@ void check_service(const ServingModel& model) {
     check_multiple(kService, "heads", model.attention.heads, "kv_heads", model.attention.kv_heads);
   if (model.experts_per_token > model.experts)
     fail_input("{}: experts_per_token {} is above experts {}", kService, model.experts_per_token, model.experts);
+  if (model.dense_layers > model.layers)
+    fail_input("{}: dense_layers {} is above layers {}", kService, model.dense_layers, model.layers);
   if (model.requests.hit_ppm > 0 && model.cache_ranks == 0)
     fail_input("{}: requests hit a cache that has no ranks; it must have 1 or more", kService);
   check_pools(model);
@@ -105,7 +107,7 @@ ServedTraffic served_traffic(const ServingModel& model) {
 /// Of batches, which are nearly all.
 void check_size(const ServedTraffic& traffic) {
   const ServingModel& model = traffic.model;
-  const uint64_t of_batch = 4 + uint64_t{model.layers} * (model.experts > 1 ? 7 : 4);
+  const uint64_t of_batch = 4 + uint64_t{model.layers} * (model.experts > 1 ? 8 : 4);
   uint64_t nodes = 0;
   const auto add = [&](const PoolPlace& place, const std::vector<InstancePlan>& plans) {
     for (const InstancePlan& plan : plans) nodes += plan.batches.size() * of_batch * place.ranks_each();
@@ -120,12 +122,13 @@ void check_size(const ServedTraffic& traffic) {
 uint64_t write_pool(const ServedTraffic& traffic, const PoolPlace& place, const std::vector<InstancePlan>& plans,
                     const std::string& prefix, GroupMembers& groups) {
   uint64_t nodes = 0;
+  ServedRouting routing(traffic.model, *place.pool, place.first_rank);
   const uint32_t replicas = place.pool->expert_parallel, shards = place.pool->tensor_parallel;
   for (uint32_t i = 0; i < plans.size(); ++i) {
     for (uint32_t replica = 0; replica < replicas; ++replica) {
       for (uint32_t shard = 0; shard < shards; ++shard) {
         const uint32_t rank = place.rank(i, replica, shard);
-        nodes += InstanceTrace(traffic, place, plans[i], i, replica, shard, trace_file(prefix, rank)).write();
+        nodes += InstanceTrace(traffic, routing, place, plans[i], i, replica, shard, trace_file(prefix, rank)).write();
         if (shards > 1) groups[fmt::format("{}{}.tp{}", place.name, i, replica)].push_back(rank);
         if (replicas > 1) groups[fmt::format("{}{}.ep{}", place.name, i, shard)].push_back(rank);
       }

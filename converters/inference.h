@@ -9,8 +9,8 @@
 //   tensor    an all-reduce of n h elements for the embedding and two in each layer, as in training, and where the
 //   batch
 //             gives tokens an all-gather of their logits, ceil(V / tensor_parallel) elements a token and shard
-//   experts   two all-to-alls a layer of n experts_per_token h elements of every rank, as if all experts were chosen as
-//             often
+//   experts   two all-to-alls in each layer with experts, of h elements a token and expert that it goes to: as many
+//             to each, or as tokens choose (expert_routing.h), each replica having n of them
 //   prefill to decode   keys and values of all input tokens, shard to shard (see kv_cache.h), as SEND and RECV, of
 //             requests with more than one output token
 //   cache     keys and values of the prefix of a request that hits, from a cache rank that has all heads to every shard
@@ -20,8 +20,8 @@
 // node of the host that depends on nothing but the arrival before it and lasts as long as lies between: such a chain
 // ends at the times of arrival whatever else happens (an open loop). Attributes of nodes say what becomes of requests,
 // see request_marks.h of the workload: `request_arrival` and `request_input_tokens` of arrivals at the first rank of
-// the instance that computes the prompt, and `request_token` of the last node of each batch at the first rank of its
-// instance.
+// the instance that computes the prompt, with `request_held_batches` where memory is limited, and `request_token` of
+// the last node of each batch at the first rank of its instance.
 //
 // Groups are NAME<instance>.tp<replica> and NAME<instance>.ep<shard>, NAME being prefill, decode or mixed.
 #pragma once

@@ -1,6 +1,7 @@
 #include "converters/inference_cost.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "converters/kv_cache.h"
 #include "converters/model_sizes.h"
@@ -21,14 +22,20 @@ Duration network_time(const ServingModel& model, Bytes size) {
 }
 
 InferenceCost::InferenceCost(const ServingModel& model, const ServingPool& pool)
-    : model_(model),
-      pool_(pool),
-      ffn_shard_((model.ffn == 0 ? size_product({4, model.hidden}) : model.ffn) / pool.tensor_parallel),
-      vocabulary_shard_(divide_up(model.vocabulary, pool.tensor_parallel)),
-      matrices_(model.gated ? 3 : 2) {}
+    : model_(model), pool_(pool), vocabulary_shard_(divide_up(model.vocabulary, pool.tensor_parallel)) {}
 
 int64_t InferenceCost::tokens(const Batch& batch) const {
   return divide_up(batch.tokens(), pool_.expert_parallel);
+}
+
+int64_t InferenceCost::most_kept() const {
+  if (pool_.kv_memory.count == 0) return std::numeric_limits<int64_t>::max();
+  return pool_.kv_memory.count /
+         kv(kv_elements_of_shard(model_.attention, pool_.tensor_parallel), 1, model_.layers).count;
+}
+
+int64_t InferenceCost::even_visits(const Batch& batch) const {
+  return size_product({tokens(batch), model_.experts_per_token});
 }
 
 int64_t InferenceCost::given(const Batch& batch) const {
@@ -79,15 +86,27 @@ Work InferenceCost::attention(const Batch& batch) const {
           bytes(size_sum({parameters, key_value, size_product({2, n, model_.hidden})}))};
 }
 
+int64_t InferenceCost::mlp_weights(int64_t width) const {
+  return size_product({model_.gated ? 3 : 2, model_.hidden, width / pool_.tensor_parallel});
+}
+
+Work InferenceCost::mlp(int64_t weights, int64_t tokens) const {
+  return {size_product({2, tokens, weights}), bytes(size_sum({weights, size_product({2, tokens, model_.hidden})}))};
+}
+
 Work InferenceCost::mlp(const Batch& batch) const {
-  const int64_t weights = size_product({matrices_, model_.hidden, ffn_shard_});
-  const int64_t n = tokens(batch);
-  if (model_.experts == 1)
-    return {size_product({2, n, weights}), bytes(size_sum({weights, size_product({2, n, model_.hidden})}))};
-  const int64_t visits = size_product({n, model_.experts_per_token});
+  return mlp(mlp_weights(model_.mlp_width()), tokens(batch));
+}
+
+Work InferenceCost::experts(int64_t visits) const {
+  const int64_t weights = mlp_weights(model_.expert_width());
   const int64_t visited = std::min<int64_t>(model_.experts / pool_.expert_parallel, visits);
   return {size_product({2, visits, weights}),
           bytes(size_sum({size_product({visited, weights}), size_product({2, visits, model_.hidden})}))};
+}
+
+Work InferenceCost::shared_experts(const Batch& batch) const {
+  return mlp(size_product({model_.shared_experts, mlp_weights(model_.expert_width())}), tokens(batch));
 }
 
 Work InferenceCost::router(const Batch& batch) const {
@@ -107,11 +126,11 @@ Work InferenceCost::logits(const Batch& batch) const {
 }
 
 Bytes InferenceCost::activations(const Batch& batch) const {
-  return bytes(size_product({tokens(batch), model_.hidden}));
+  return activations(tokens(batch));
 }
 
-Bytes InferenceCost::dispatched(const Batch& batch) const {
-  return bytes(size_product({tokens(batch), model_.experts_per_token, model_.hidden}));
+Bytes InferenceCost::activations(int64_t tokens) const {
+  return bytes(size_product({tokens, model_.hidden}));
 }
 
 Bytes InferenceCost::logits_shard(const Batch& batch) const {
@@ -135,11 +154,20 @@ Duration InferenceCost::estimate(const Batch& batch) const {
   };
   const int64_t t = pool_.tensor_parallel, p = pool_.expert_parallel;
   const Duration all_reduce = sent(activations(batch), 2 * (t - 1), t);
-  Duration layer = time_of(attention(batch)) + time_of(mlp(batch)) + all_reduce * 2;
-  if (model_.experts > 1) layer += time_of(router(batch)) + sent(dispatched(batch), p - 1, p) * 2;
+  const int64_t with_experts = model_.experts > 1 ? model_.layers - model_.dense_layers : 0;
+  const Duration every = time_of(attention(batch)) + all_reduce * 2;
+  Duration dense, mixture;
+  if (with_experts < model_.layers) dense = time_of(mlp(batch));
+  if (with_experts > 0) {
+    const Duration exchange = sent(activations(even_visits(batch)), p - 1, p);
+    const Duration shared = model_.shared_experts > 0 ? time_of(shared_experts(batch)) : Duration();
+    mixture = time_of(router(batch)) + std::max(exchange, shared) + time_of(experts(even_visits(batch))) + exchange;
+  }
   Duration once = time_of(embedding(batch)) + all_reduce;
   if (batch.given() > 0) once += time_of(logits(batch)) + sent(logits_shard(batch), t - 1, 1);
-  return bounded_time(once.ps + static_cast<__int128>(layer.ps) * model_.layers);
+  return bounded_time(once.ps + static_cast<__int128>(every.ps) * model_.layers +
+                      static_cast<__int128>(dense.ps) * (model_.layers - with_experts) +
+                      static_cast<__int128>(mixture.ps) * with_experts);
 }
 
 }  // namespace rankwire

@@ -27,13 +27,15 @@ class InferenceCost {
   InferenceCost(const ServingModel& model, const ServingPool& pool);
 
   Work attention(const Batch& batch) const;  ///< of a layer
-  Work mlp(const Batch& batch) const;        ///< of a layer: the MLP, or the rank's experts
-  Work router(const Batch& batch) const;     ///< of a layer: 2 n h E flops
+  Work mlp(const Batch& batch) const;        ///< of a layer without experts
+  Work experts(int64_t visits) const;        ///< of a layer: the rank's, to which so many tokens come
+  Work shared_experts(const Batch& batch) const;
+  Work router(const Batch& batch) const;  ///< of a layer: 2 n h E flops
   Work embedding(const Batch& batch) const;
   Work logits(const Batch& batch) const;  ///< of the tokens that the batch gives
 
   Bytes activations(const Batch& batch) const;  ///< n h elements
-  Bytes dispatched(const Batch& batch) const;   ///< n experts_per_token h elements
+  Bytes activations(int64_t tokens) const;      ///< h elements each
   /// Of one shard: ceil(V / t) elements of each token that the batch gives a replica.
   Bytes logits_shard(const Batch& batch) const;
   /// Of keys and values, all layers or one.
@@ -41,19 +43,28 @@ class InferenceCost {
 
   /// By the roofline: the longer of flops over the peak rate, and bytes over the memory's bandwidth.
   Duration time_of(const Work& work) const;
-  /// How long the batch takes, with its collectives as rings at the full rate of the network.
+  /// How long the batch takes, with its collectives as rings at the full rate of the network and all experts chosen as
+  /// often.
   Duration estimate(const Batch& batch) const;
 
- private:
+  /// Tokens of which a replica can keep keys and values in its shards' kv_memory.
+  int64_t most_kept() const;
+
   int64_t tokens(const Batch& batch) const;  ///< n
+  /// What goes to the rank's experts if all are chosen as often: n experts_per_token, which it also sends.
+  int64_t even_visits(const Batch& batch) const;
+
+ private:
   int64_t given(const Batch& batch) const;
   int64_t attention_parameters() const;  ///< of a shard and layer
   int64_t pair_flops(bool decodes) const;
   Bytes bytes(int64_t elements) const;
+  int64_t mlp_weights(int64_t width) const;  ///< of a shard
+  Work mlp(int64_t weights, int64_t tokens) const;
 
   const ServingModel& model_;
   const ServingPool& pool_;
-  int64_t ffn_shard_, vocabulary_shard_, matrices_;
+  int64_t vocabulary_shard_;
 };
 
 }  // namespace rankwire

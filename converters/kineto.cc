@@ -189,9 +189,11 @@ void KinetoReader::add(Event&& event, const JsonPlace& place) {
     return;
   }
   const bool on_host = category == "cpu_op" || category == "user_annotation";
-  const bool runtime = category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime";
-  const bool device =
-      category == "kernel" || category == "Kernel" || category == "gpu_memcpy" || category == "gpu_memset";
+  const bool runtime =
+      category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime" || category == "mtia_runtime";
+  // Events of MTIA's command processor that have no stream are not the program's.
+  const bool device = category == "kernel" || category == "Kernel" || category == "gpu_memcpy" ||
+                      category == "gpu_memset" || (category == "mtia_ccp_events" && event.stream >= 0);
   if (!on_host && !runtime && !device) return;
   if (on_host && event.name.find("ProfilerStep") != event.name.npos) return;
   if (!event.begin) place.fail("ts is no number of microseconds");

@@ -31,6 +31,7 @@ struct UsedGroup {
 /// A recorded rank with what its trace shows.
 struct Original {
   uint32_t rank = 0;
+  uint64_t unknown = 0;  ///< as of RecordedRank
   std::string file;
   uint64_t bytes = 0;
   std::map<std::string, UsedGroup> used;  ///< by name
@@ -74,12 +75,19 @@ class RankCopies {
       for (const int64_t rank : of) copy(originals_[original], static_cast<uint32_t>(rank));
       conversion_.assumptions.push_back(
           fmt::format("ranks {} do what rank {} does", ranks_text(of), originals_[original].rank));
+      if (const uint64_t unknown = originals_[original].unknown; unknown > 0) {
+        conversion_.warnings.push_back(
+            fmt::format("ranks {} lack communication as rank {} does, of which {} operations are computations: what is "
+                        "sent is less than in the job, and a run of these traces is faster than it",
+                        ranks_text(of), originals_[original].rank, unknown));
+      }
     }
   }
 
  private:
   Original read(const RecordedRank& rank) const {
-    Original original{.rank = rank.rank, .file = trace_file(conversion_.prefix, rank.rank), .used = {}};
+    Original original{
+        .rank = rank.rank, .unknown = rank.unknown, .file = trace_file(conversion_.prefix, rank.rank), .used = {}};
     original.bytes = std::filesystem::file_size(original.file);
     std::map<uint32_t, std::string> name_of_tag = {{message_tag("0"), "0"}};
     for (const ProcessGroup& group : rank.groups) name_of_tag.emplace(message_tag(group.name), group.name);

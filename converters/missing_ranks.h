@@ -18,6 +18,7 @@ namespace rankwire {
 struct RecordedRank {
   uint32_t rank = 0;
   std::vector<ProcessGroup> groups;  ///< that it may be a member of
+  uint64_t unknown = 0;              ///< operations that communicate, of which nothing says how much and among whom
 };
 
 struct FillOptions {
@@ -29,7 +30,8 @@ struct FillOptions {
 inline constexpr uint64_t kMostCopied = uint64_t{4} << 30;
 
 /// Looks for ranks below `ranks` that are not `recorded`. Says so in a warning or, with `fill_missing`, writes them as
-/// copies of recorded ranks and names these as an assumption.
+/// copies of recorded ranks and names these as an assumption; where communication of a copied rank is not known, a
+/// warning says that the copies lack it as well.
 ///
 /// Rank m can be a copy of rank r when each group that r uses is equally spaced, so that the group which m has in its
 /// place is known; when m stands in that group where r does, if r sends, receives, has roots or unequal parts there;

@@ -72,6 +72,13 @@ uint32_t NcclJob::chain(uint32_t process, std::string_view name) {
   return number_of(chain_index_, fmt::format("{} {}", process, name));
 }
 
+void NcclJob::add(const NcclCall& call) {
+  if (calls_.size() == kMostNcclCalls)
+    fail_input("{}: more than {} calls of NCCL's: give the logs of fewer steps", members_[call.member].file,
+               kMostNcclCalls);
+  calls_.push_back(call);
+}
+
 /// By host, device and process, since processes of a host may each see a device 0.
 bool NcclJob::comes_before(const Place& a, const Place& b) const {
   const std::string &x = processes_[a.first], &y = processes_[b.first];
@@ -208,7 +215,7 @@ PytorchCall NcclJob::recorded(const NcclCall& call) const {
   return recorded;
 }
 
-std::vector<ProcessGroup> NcclJob::groups_of(const std::vector<NcclCall>& calls) const {
+std::vector<ProcessGroup> NcclJob::groups_of(std::span<const NcclCall> calls) const {
   std::vector<ProcessGroup> groups;
   std::set<std::string> seen;
   for (const NcclCall& call : calls) {
@@ -218,7 +225,7 @@ std::vector<ProcessGroup> NcclJob::groups_of(const std::vector<NcclCall>& calls)
   return groups;
 }
 
-void NcclJob::write_rank(const RecordedRank& rank, const std::vector<NcclCall>& calls, NodeWriter& writer) const {
+void NcclJob::write_rank(const RecordedRank& rank, std::span<const NcclCall> calls, NodeWriter& writer) const {
   const std::string path = calls.empty() ? "" : members_[calls.front().member].file;
   CallWriter nodes({.path = path, .rank = rank.rank, .world_size = ranks_, .groups = rank.groups}, writer);
   nodes.write_groups();
@@ -236,7 +243,7 @@ void NcclJob::write_rank(const RecordedRank& rank, const std::vector<NcclCall>& 
     CallWriter::Ids after;
     if (const auto before = last.find(calls[i].chain); before != last.end()) after.push_back(before->second);
     const char* const name = parts.size() == 1 ? name_of(calls[i].kind) : "group of calls";
-    last[calls[i].chain] = nodes.write_batch(parts, name, calls[i].micros, calls[i].chain, after);
+    last[calls[i].chain] = nodes.write_batch(parts, name, {calls[i].micros}, calls[i].chain, after);
     i = end;
   }
   // A trace without nodes would not be read.
@@ -249,14 +256,20 @@ void NcclJob::write(Conversion& conversion, ConversionProgress& progress, const 
   find_communicators();
   number_ranks(conversion);
   name_groups();
-  std::map<uint32_t, std::vector<NcclCall>> by_rank;
-  for (const auto& [place, rank] : rank_of_) by_rank[rank];
-  for (const NcclCall& call : calls_) by_rank.at(rank_of_.at(place_of(members_[call.member]))).push_back(call);
-  calls_ = {};
-  progress.total = by_rank.size();
+  std::vector<uint32_t> rank_of_member(members_.size());
+  for (uint32_t i = 0; i < members_.size(); ++i) rank_of_member[i] = rank_of_.at(place_of(members_[i]));
+  const auto rank_of = [&](const NcclCall& call) { return rank_of_member[call.member]; };
+  std::ranges::stable_sort(calls_, {}, rank_of);
+  std::set<uint32_t> ranks;
+  for (const auto& [place, rank] : rank_of_) ranks.insert(rank);
+  progress.total = ranks.size();
   std::vector<RecordedRank> recorded;
-  for (const auto& [rank, calls] : by_rank) {
-    recorded.push_back({rank, groups_of(calls)});
+  auto next = calls_.begin();
+  for (const uint32_t rank : ranks) {
+    const auto end = std::ranges::upper_bound(next, calls_.end(), rank, {}, rank_of);
+    const std::span<const NcclCall> calls(next, end);
+    next = end;
+    recorded.push_back({.rank = rank, .groups = groups_of(calls)});
     NodeWriter writer(trace_file(conversion.prefix, rank));
     write_rank(recorded.back(), calls, writer);
     conversion.add(writer);

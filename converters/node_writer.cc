@@ -36,8 +36,20 @@ NodeWriter& NodeWriter::with_flag(const char* attribute, bool value) {
   return *this;
 }
 
+NodeWriter& NodeWriter::with_splits(std::span<const Bytes> parts) {
+  if (parts.empty()) return *this;
+  std::string list;
+  for (const Bytes part : parts) list += fmt::format("{}{}", list.empty() ? "" : ", ", part.count);
+  return with("comm_splits", fmt::format("[{}]", list));
+}
+
 NodeWriter& NodeWriter::lasting(uint64_t micros) {
   next_node_.set_duration_micros(micros);
+  return *this;
+}
+
+NodeWriter& NodeWriter::starting(uint64_t micros) {
+  next_node_.set_start_time_micros(micros);
   return *this;
 }
 
@@ -102,6 +114,7 @@ chakra::Node& NodeWriter::begin(std::string_view name, chakra::NodeType type, De
   node_.set_type(type);
   for (Id dependency : dependencies) node_.add_data_deps(dependency);
   if (next_node_.duration_micros() > 0) node_.set_duration_micros(next_node_.duration_micros());
+  if (next_node_.start_time_micros() > 0) node_.set_start_time_micros(next_node_.start_time_micros());
   attribute("is_cpu_op").set_bool_val(std::exchange(on_host_, false));
   return node_;
 }

@@ -44,7 +44,11 @@ class NodeWriter {
   NodeWriter& with(const char* attribute, int64_t value);
   NodeWriter& with(const char* attribute, const std::string& text);
   NodeWriter& with_flag(const char* attribute, bool value);
+  /// Sizes of a collective's parts by member (docs/collectives.md); nothing where there are none.
+  NodeWriter& with_splits(std::span<const Bytes> parts);
   NodeWriter& lasting(uint64_t micros);
+  /// When it began; 0 is "not recorded".
+  NodeWriter& starting(uint64_t micros);
   NodeWriter& on_host();
 
   /// Defines process groups as PyTorch does (see print_groups).

@@ -175,7 +175,7 @@ class ParamRank {
         batch_.clear();
         break;
       case ParamEntry::Kind::kCall: {
-        const NodeWriter::Id id = calls_.write(entry.call, entry.name, 0, std::nullopt, last_);
+        const NodeWriter::Id id = calls_.write(entry.call, entry.name, {}, std::nullopt, last_);
         if (entry.batched) {
           batch_.push_back(id);
         } else if (awaited_.contains(entry.request)) {

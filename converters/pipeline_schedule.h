@@ -10,12 +10,13 @@ namespace rankwire {
 /// waits for, and of the weights, for which nobody does.
 enum class Pass : uint8_t { kForward, kBackward, kInput, kWeight };
 
-enum class PipelineOrder : uint8_t { kOneForwardOneBackward, kInterleaved, kZeroBubble };
+enum class PipelineOrder : uint8_t { kOneForwardOneBackward, kInterleaved, kZeroBubble, kDualPipe };
 
 struct PipelineStep {
   Pass pass;
   uint32_t micro_batch;
-  uint32_t part = 0;  ///< of the stage, from 0; layers of part i of p stages come behind those of part i - 1 of all
+  uint32_t part = 0;    ///< of the stage, from 0; layers of part i of p stages come behind those of part i - 1 of all
+  bool beside = false;  ///< it runs beside the step before it
   bool operator==(const PipelineStep&) const = default;
 };
 
@@ -34,7 +35,14 @@ std::vector<PipelineStep> interleaved(uint32_t stages, uint32_t stage, uint32_t 
 /// on, so that it keeps no more micro-batches than with 1F1B.
 std::vector<PipelineStep> zero_bubble(uint32_t stages, uint32_t stage, uint32_t micro_batches);
 
-/// That of `order`; `parts` is 1 but for kInterleaved.
+/// DualPipe (DeepSeek-V3, arXiv:2412.19437, section 3.2.1; deepseek-ai/DualPipe, dualpipe.py, `step`): micro-batches go
+/// through the stages from both ends. Stage k has layers of stage k and of its opposite p - 1 - k: part 0 is that of
+/// the lower number, part 1 the other one. The first half of the micro-batches enters at stage 0, the second half at
+/// stage p - 1. In the main part a forward pass of one direction runs beside a backward pass of the other. `stages` is
+/// even, micro_batches is even and at least 2 p.
+std::vector<PipelineStep> dual_pipe(uint32_t stages, uint32_t stage, uint32_t micro_batches);
+
+/// That of `order`; `parts` is 1 but for kInterleaved; kDualPipe has two all the same.
 std::vector<PipelineStep> pipeline_steps(PipelineOrder order, uint32_t stages, uint32_t stage, uint32_t parts,
                                          uint32_t micro_batches);
 

@@ -1,6 +1,8 @@
 #include "converters/pytorch.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -73,15 +75,34 @@ struct RecordedJob {
 /// More is no job, but an error of who wrote the file.
 constexpr int64_t kMostRanks = int64_t{1} << 20;
 
-void add_rank(uint32_t rank, int64_t world_size, std::vector<ProcessGroup> groups, RecordedJob& job) {
+void add_rank(uint32_t rank, int64_t world_size, std::vector<ProcessGroup> groups, uint64_t unknown, RecordedJob& job) {
   job.ranks = std::max({job.ranks, int64_t{rank} + 1, std::min(world_size, kMostRanks)});
   for (const ProcessGroup& group : groups) {
     for (const int64_t member : group.ranks) job.ranks = std::max(job.ranks, std::min(member + 1, kMostRanks));
   }
-  job.recorded.push_back({rank, std::move(groups)});
+  job.recorded.push_back({.rank = rank, .groups = std::move(groups), .unknown = unknown});
 }
 
-void convert_pair(const PytorchPair& pair, uint32_t place, Conversion& conversion, RecordedJob& job) {
+/// Of torch.distributed's backends but NCCL: what their annotations begin with.
+constexpr std::array<std::string_view, 7> kOtherBackends = {
+    "gloo:", "hccl:", "mpi:", "ucc:", "xccl:", "ccl:", "oneccl:"};
+
+/// Their annotations have no process group, and PyTorch records no call beside them.
+void warn_of_other_backends(const std::string& path, const KinetoTrace& kineto, Warnings& warnings) {
+  std::map<std::string_view, uint64_t> calls;
+  for (const KinetoOperator& recorded : kineto.operators) {
+    const std::string_view name = kineto.names[recorded.name];
+    if (std::ranges::any_of(kOtherBackends, [&](std::string_view backend) { return name.starts_with(backend); }))
+      ++calls[name];
+  }
+  if (calls.empty()) return;
+  std::string list;
+  for (const auto& [name, count] : calls) list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, name);
+  warnings.push_back(
+      fmt::format("{}: {}: stays time of the host, because nothing recorded says among whom", path, list));
+}
+
+void convert_pair(const PytorchPair& pair, uint32_t place, bool start_times, Conversion& conversion, RecordedJob& job) {
   KinetoTrace kineto = read_kineto(pair.kineto, conversion.warnings);
   PytorchHostTrace host;
   if (!pair.host.empty()) host = read_pytorch_host(pair.host, conversion.warnings);
@@ -101,7 +122,8 @@ void convert_pair(const PytorchPair& pair, uint32_t place, Conversion& conversio
   const RecordedCalls calls = pair.host.empty() ? RecordedCalls{} : link_calls(pair, host, kineto, conversion.warnings);
   const DeviceQueue queue(kineto, *tree, calls);
   kineto.calls = {};
-  const HostTimeline timeline(kineto, *tree, queue);
+  const HostTimeline timeline(kineto, *tree, queue, start_times);
+  warn_of_other_backends(pair.kineto, kineto, conversion.warnings);
   tree.reset();
   kineto.operators = {};
   if (queue.unknown_kernels() > 0) {
@@ -120,10 +142,10 @@ void convert_pair(const PytorchPair& pair, uint32_t place, Conversion& conversio
   NodeWriter writer(trace_file(conversion.prefix, rank));
   const int64_t world_size = kineto.world_size.value_or(0);
   PytorchWriter nodes({.path = pair.kineto, .rank = rank, .world_size = world_size, .groups = std::move(groups)},
-                      writer);
+                      writer, start_times);
   nodes.write(kineto, timeline, queue);
   conversion.add(writer);
-  add_rank(rank, world_size, nodes.groups(), job);
+  add_rank(rank, world_size, nodes.groups(), queue.unknown_kernels() + queue.bypassing_kernels(), job);
 }
 
 }  // namespace
@@ -143,16 +165,16 @@ std::vector<PytorchPair> pair_pytorch_files(const std::vector<std::string>& file
 }
 
 Conversion convert_pytorch(const std::vector<PytorchPair>& pairs, const std::filesystem::path& folder,
-                           ConversionProgress& progress, const FillOptions& options) {
+                           ConversionProgress& progress, const PytorchOptions& options) {
   TraceFolder traces(folder);
   Conversion conversion{.prefix = traces.prefix()};
   progress.total = pairs.size();
   RecordedJob job;
   for (uint32_t place = 0; place < pairs.size(); ++place) {
-    convert_pair(pairs[place], place, conversion, job);
+    convert_pair(pairs[place], place, options.start_times, conversion, job);
     ++progress.done;
   }
-  complete_ranks(job.recorded, static_cast<uint32_t>(job.ranks), options, conversion);
+  complete_ranks(job.recorded, static_cast<uint32_t>(job.ranks), options.fill, conversion);
   traces.keep();
   return conversion;
 }

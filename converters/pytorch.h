@@ -27,10 +27,15 @@ struct PytorchPair {
 /// comes before host_10. Throws Error(kInput) when a file is neither, or when there are host traces without Kineto's.
 std::vector<PytorchPair> pair_pytorch_files(const std::vector<std::string>& files);
 
+struct PytorchOptions {
+  FillOptions fill;
+  bool start_times = false;  ///< nodes say when they began, and the host's operators are cut where others are within
+};
+
 /// Writes a trace for each pair, one after another, each to the rank that Kineto's names or, where none of them names
 /// any, to its place among the pairs; then completes the ranks that Kineto's traces and process groups tell of (see
 /// complete_ranks). `progress` counts the pairs. Throws Error(kInput) naming file and place.
 Conversion convert_pytorch(const std::vector<PytorchPair>& pairs, const std::filesystem::path& folder,
-                           ConversionProgress& progress, const FillOptions& options = {});
+                           ConversionProgress& progress, const PytorchOptions& options = {});
 
 }  // namespace rankwire

@@ -137,18 +137,25 @@ void PytorchWriter::define_groups(const DeviceQueue& queue) {
 }
 
 /// Chakra counts whole microseconds. What is cut off one node goes to a later one of its thread or stream, so that many
-/// short ones take as long together as they did.
-uint64_t PytorchWriter::whole_micros(int64_t duration, int64_t& carried) const {
+/// short ones take as long together as they did; with start times both ends are rounded down, so that nothing begins
+/// before what ended when it began. They count from 1, since 0 is none.
+RecordedMicros PytorchWriter::micros_of(int64_t begin, int64_t duration, int64_t& carried) const {
+  if (start_times_) {
+    const int64_t start = std::max<int64_t>(begin, 0) / 1000;
+    const int64_t end = std::max<int64_t>(begin + duration, 0) / 1000;
+    return {static_cast<uint64_t>(end - start), static_cast<uint64_t>(start + 1)};
+  }
   carried += duration;
   const int64_t micros = carried / 1000;
   carried -= micros * 1000;
-  return static_cast<uint64_t>(micros);
+  return {static_cast<uint64_t>(micros)};
 }
 
 NodeWriter::Id PytorchWriter::write_step(const HostStep& step, const Ids& after) {
   const std::string_view name = step.name == HostStep::kGap ? "gap" : std::string_view((*names_)[step.name]);
-  const uint64_t micros = whole_micros(step.duration, carried_on_thread_[step.thread]);
-  return writer_.on_host().with("tid", step.thread).compute(name, micros, 0, Bytes(0), after);
+  const RecordedMicros micros = micros_of(step.begin, step.duration, carried_on_thread_[step.thread]);
+  writer_.on_host().with("tid", step.thread).starting(micros.start);
+  return writer_.compute(name, micros.duration, 0, Bytes(0), after);
 }
 
 NodeWriter::Id PytorchWriter::write_operation(const DeviceOperation& operation, Calls calls, const Ids& after) {
@@ -156,10 +163,12 @@ NodeWriter::Id PytorchWriter::write_operation(const DeviceOperation& operation, 
   const std::string& name = (*names_)[recorded.name];
   const int64_t duration = recorded.end - recorded.begin;
   if (!calls.empty()) {
-    return calls_.write_batch(calls, name, static_cast<uint64_t>(duration / 1000), recorded.stream, after);
+    int64_t alone = 0;
+    return calls_.write_batch(calls, name, micros_of(recorded.begin, duration, alone), recorded.stream, after);
   }
-  const uint64_t micros = whole_micros(duration, carried_on_stream_[recorded.stream]);
-  return writer_.with("stream", recorded.stream).compute(name, micros, 0, Bytes(0), after);
+  const RecordedMicros micros = micros_of(recorded.begin, duration, carried_on_stream_[recorded.stream]);
+  writer_.with("stream", recorded.stream).starting(micros.start);
+  return writer_.compute(name, micros.duration, 0, Bytes(0), after);
 }
 
 void PytorchWriter::write(const KinetoTrace& trace, const HostTimeline& timeline, const DeviceQueue& queue) {

@@ -18,9 +18,9 @@ namespace rankwire {
 
 class PytorchWriter {
  public:
-  /// `writer` has written nothing yet.
-  PytorchWriter(CallingRank rank, NodeWriter& writer)
-      : path_(rank.path), writer_(writer), calls_(std::move(rank), writer) {}
+  /// `writer` has written nothing yet. With `start_times` nodes have theirs, and the timeline is a dense one.
+  PytorchWriter(CallingRank rank, NodeWriter& writer, bool start_times)
+      : path_(rank.path), start_times_(start_times), writer_(writer), calls_(std::move(rank), writer) {}
 
   /// Writes everything. Throws Error(kInput) for communication that
   /// Chakra has no node for.
@@ -35,9 +35,10 @@ class PytorchWriter {
   void define_groups(const DeviceQueue& queue);
   NodeWriter::Id write_step(const HostStep& step, const Ids& after);
   NodeWriter::Id write_operation(const DeviceOperation& operation, Calls calls, const Ids& after);
-  uint64_t whole_micros(int64_t duration, int64_t& carried) const;
+  RecordedMicros micros_of(int64_t begin, int64_t duration, int64_t& carried) const;
 
   const std::string path_;
+  const bool start_times_;
   NodeWriter& writer_;
   CallWriter calls_;
   const KinetoNames* names_ = nullptr;

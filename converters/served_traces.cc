@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <span>
+#include <utility>
 
 #include "converters/model_sizes.h"
 
@@ -32,9 +34,11 @@ Bytes kv_size(const ServingModel& model, const KvPart& part, KvMessage message) 
 
 }  // namespace
 
-InstanceTrace::InstanceTrace(const ServedTraffic& traffic, const PoolPlace& place, const InstancePlan& plan,
-                             uint32_t instance, uint32_t replica, uint32_t shard, const std::string& file)
+InstanceTrace::InstanceTrace(const ServedTraffic& traffic, ServedRouting& routing, const PoolPlace& place,
+                             const InstancePlan& plan, uint32_t instance, uint32_t replica, uint32_t shard,
+                             const std::string& file)
     : traffic_(traffic),
+      routing_(routing),
       place_(place),
       plan_(plan),
       instance_(instance),
@@ -56,7 +60,7 @@ InstanceTrace::InstanceTrace(const ServedTraffic& traffic, const PoolPlace& plac
 }
 
 uint64_t InstanceTrace::write() {
-  for (size_t i = 0; i < plan_.batches.size(); ++i) write_batch(plan_.batches[i], i);
+  for (uint32_t i = 0; i < plan_.batches.size(); ++i) write_batch(plan_.batches[i], i);
   return close_trace(nodes_);
 }
 
@@ -64,12 +68,13 @@ std::string InstanceTrace::group(const char* kind, uint32_t number) const {
   return fmt::format("{}{}.{}{}", place_.name, instance_, kind, number);
 }
 
-void InstanceTrace::write_batch(const Batch& batch, size_t number) {
+void InstanceTrace::write_batch(const Batch& batch, uint32_t number) {
   for (const BatchPiece& piece : batch.pieces) begin(piece, last_);
   const std::string name = fmt::format("batch{}", number);
   compute(name + ".embedding", cost_.embedding(batch));
   exchange(name + ".embedding.all_reduce", chakra::ALL_REDUCE, group("tp", replica_), cost_.activations(batch));
-  for (uint32_t i = 0; i < traffic_.model.layers; ++i) write_layer(batch, i, fmt::format("{}.layer{}", name, i));
+  for (uint32_t i = 0; i < traffic_.model.layers; ++i)
+    write_layer(batch, number, i, fmt::format("{}.layer{}", name, i));
   if (batch.given() > 0) write_logits(batch, name);
   if (!computes_prompts() || traffic_.model.kv_transfer != KvTransfer::kWhole) return;
   for (const BatchPiece& piece : batch.pieces)
@@ -98,6 +103,8 @@ InstanceTrace::Id InstanceTrace::arrival(uint32_t request) {
     if (computes_prompts() && is_first()) {
       nodes_.with("request_arrival", fmt::format("[{}]", next));
       nodes_.with("request_input_tokens", fmt::format("[{}]", traffic_.requests[next].input));
+      if (!traffic_.plan.held.empty())
+        nodes_.with("request_held_batches", fmt::format("[{}]", traffic_.plan.held[next]));
     }
     const bool is_first_one = arrivals_.empty();
     const Duration before = is_first_one ? Duration() : traffic_.requests[requests_[arrivals_.size() - 1]].arrival;
@@ -139,7 +146,7 @@ void InstanceTrace::send(uint32_t request, KvMessage message, const std::string&
   }
 }
 
-void InstanceTrace::write_layer(const Batch& batch, uint32_t layer, const std::string& name) {
+void InstanceTrace::write_layer(const Batch& batch, uint32_t number, uint32_t layer, const std::string& name) {
   compute(name + ".attention", cost_.attention(batch));
   if (computes_prompts() && traffic_.model.kv_transfer == KvTransfer::kLayers) {
     for (const BatchPiece& piece : batch.pieces) {
@@ -150,15 +157,36 @@ void InstanceTrace::write_layer(const Batch& batch, uint32_t layer, const std::s
     }
   }
   exchange(name + ".attention.all_reduce", chakra::ALL_REDUCE, group("tp", replica_), cost_.activations(batch));
-  const bool has_experts = traffic_.model.experts > 1;
-  if (has_experts) {
-    compute(name + ".router", cost_.router(batch));
-    exchange(name + ".dispatch.all_to_all", chakra::ALL_TO_ALL, group("ep", shard_), cost_.dispatched(batch));
+  if (traffic_.model.has_experts(layer)) {
+    write_experts(batch, number, layer, name);
+  } else {
+    compute(name + ".mlp", cost_.mlp(batch));
   }
-  compute(name + ".mlp", cost_.mlp(batch));
-  if (has_experts)
-    exchange(name + ".combine.all_to_all", chakra::ALL_TO_ALL, group("ep", shard_), cost_.dispatched(batch));
   exchange(name + ".mlp.all_reduce", chakra::ALL_REDUCE, group("tp", replica_), cost_.activations(batch));
+}
+
+/// Shared experts work while tokens are on their way.
+void InstanceTrace::write_experts(const Batch& batch, uint32_t number, uint32_t layer, const std::string& name) {
+  std::vector<Bytes> sent, received;  // by replica; empty where all are equal
+  int64_t leaving = cost_.even_visits(batch), coming = leaving;
+  if (!routing_.even()) {
+    const TokenMatrix& matrix = routing_.tokens(instance_, number, layer, cost_.tokens(batch));
+    const auto add = [&](const std::vector<int64_t>& parts, std::vector<Bytes>& bytes) {
+      for (const int64_t part : parts) bytes.push_back(cost_.activations(part));
+      return std::accumulate(parts.begin(), parts.end(), int64_t{0});
+    };
+    leaving = add(matrix.sent(replica_), sent), coming = add(matrix.received(replica_), received);
+  }
+  compute(name + ".router", cost_.router(batch));
+  const std::vector<Id> routed = last_;
+  exchange(name + ".dispatch.all_to_all", chakra::ALL_TO_ALL, group("ep", shard_), cost_.activations(leaving), sent);
+  if (traffic_.model.shared_experts > 0) {
+    const std::vector<Id> dispatched = std::exchange(last_, routed);
+    compute(name + ".shared", cost_.shared_experts(batch));
+    last_.insert(last_.end(), dispatched.begin(), dispatched.end());
+  }
+  compute(name + ".mlp", cost_.experts(coming));
+  exchange(name + ".combine.all_to_all", chakra::ALL_TO_ALL, group("ep", shard_), cost_.activations(coming), received);
 }
 
 void InstanceTrace::write_logits(const Batch& batch, const std::string& name) {
@@ -184,9 +212,10 @@ void InstanceTrace::compute(const std::string& name, const Work& work) {
 
 /// `group` has one member where a degree is 1, which causes no communication.
 void InstanceTrace::exchange(const std::string& name, chakra::CollectiveCommType kind, const std::string& group,
-                             Bytes size) {
+                             Bytes size, const std::vector<Bytes>& splits) {
   const bool among_experts = kind == chakra::ALL_TO_ALL;
   if ((among_experts ? place_.pool->expert_parallel : place_.pool->tensor_parallel) == 1) return;
+  nodes_.with_splits(splits);
   last_ = {nodes_.collective(name, kind, group, size, last_)};
 }
 

@@ -9,6 +9,7 @@
 #include "converters/inference_cost.h"
 #include "converters/kv_cache.h"
 #include "converters/node_writer.h"
+#include "converters/served_routing.h"
 #include "converters/serving_model.h"
 
 namespace rankwire {
@@ -49,9 +50,9 @@ struct ServedTraffic {
 /// so beside what follows.
 class InstanceTrace {
  public:
-  /// `traffic` outlives the writer.
-  InstanceTrace(const ServedTraffic& traffic, const PoolPlace& place, const InstancePlan& plan, uint32_t instance,
-                uint32_t replica, uint32_t shard, const std::string& file);
+  /// All but the file outlive the writer.
+  InstanceTrace(const ServedTraffic& traffic, ServedRouting& routing, const PoolPlace& place, const InstancePlan& plan,
+                uint32_t instance, uint32_t replica, uint32_t shard, const std::string& file);
 
   /// Returns the number of nodes.
   uint64_t write();
@@ -65,20 +66,23 @@ class InstanceTrace {
   bool has(uint32_t request) const { return request % place_.pool->expert_parallel == replica_; }
   std::string group(const char* kind, uint32_t number) const;
 
-  void write_batch(const Batch& batch, size_t number);
+  void write_batch(const Batch& batch, uint32_t number);
   void begin(const BatchPiece& piece, std::vector<Id>& needed);
   Id arrival(uint32_t request);
   void receive(uint32_t request, Id arrival, std::vector<Id>& needed);
   void fetch(uint32_t request, Id arrival, std::vector<Id>& needed);
   void send(uint32_t request, KvMessage message, const std::string& part);
-  void write_layer(const Batch& batch, uint32_t layer, const std::string& name);
+  void write_layer(const Batch& batch, uint32_t number, uint32_t layer, const std::string& name);
+  void write_experts(const Batch& batch, uint32_t number, uint32_t layer, const std::string& name);
   void write_logits(const Batch& batch, const std::string& name);
   void mark_tokens(const Batch& batch);
   void compute(const std::string& name, const Work& work);
-  void exchange(const std::string& name, chakra::CollectiveCommType kind, const std::string& group, Bytes size);
+  void exchange(const std::string& name, chakra::CollectiveCommType kind, const std::string& group, Bytes size,
+                const std::vector<Bytes>& splits = {});
   uint64_t whole_micros(Duration time);
 
   const ServedTraffic& traffic_;
+  ServedRouting& routing_;
   const PoolPlace& place_;
   const InstancePlan& plan_;
   const uint32_t instance_, replica_, shard_, rank_;

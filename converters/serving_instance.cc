@@ -13,6 +13,10 @@ constexpr Duration kLatest = seconds(1'000'000);
 }  // namespace
 
 void ServingInstance::add(const WaitingRequest& request) {
+  if (request.kept_tokens() > cost_.most_kept()) {
+    fail_input("inference: request {} has keys and values of {} tokens, but kv_memory {} B has room for {}",
+               request.request, request.kept_tokens(), pool_.kv_memory.count, cost_.most_kept());
+  }
   const auto behind = std::ranges::upper_bound(waiting_, request.ready, {}, &WaitingRequest::ready);
   waiting_.insert(behind, request);
   prompt_tokens_ += request.prompt_left;
@@ -65,10 +69,20 @@ void ServingInstance::admit(Batch& batch, int64_t left) {
   for (const WaitingRequest& request : running_)
     if (request.prompt_left > 0 && !take(request)) return;
   while (running_.size() < pool_.max_requests && !waiting_.empty() && waiting_.front().ready <= batch.start &&
-         take(waiting_.front())) {
+         has_room_for_next() && take(waiting_.front())) {
+    kept(waiting_.front().request) += waiting_.front().kept_tokens();
     running_.push_back(waiting_.front());
     waiting_.pop_front();
   }
+}
+
+/// Else notes that the one whose turn it is waits for memory.
+bool ServingInstance::has_room_for_next() {
+  const WaitingRequest& next = waiting_.front();
+  if (kept(next.request) + next.kept_tokens() <= cost_.most_kept()) return true;
+  if (held_.empty() || held_.back().request != next.request) held_.push_back({.request = next.request, .batches = 0});
+  ++held_.back().batches;
+  return false;
 }
 
 void ServingInstance::end(const Batch& batch) {
@@ -83,7 +97,11 @@ void ServingInstance::end(const Batch& batch) {
       if (piece.gives_token) first_tokens_.push_back({piece.request, free_});
     }
   }
-  std::erase_if(running_, [](const WaitingRequest& r) { return r.prompt_left == 0 && r.decodes_left == 0; });
+  std::erase_if(running_, [&](const WaitingRequest& r) {
+    const bool done = r.prompt_left == 0 && r.decodes_left == 0;
+    if (done) kept(r.request) -= r.kept_tokens();
+    return done;
+  });
 }
 
 }  // namespace rankwire

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/units.h"
+#include "converters/expert_routing.h"
 #include "converters/request_stream.h"
 
 namespace rankwire {
@@ -33,6 +34,7 @@ struct ServingPool {
   int64_t max_tokens = 2048;     ///< of a batch
   uint32_t max_requests = 64;    ///< at work at once
   bool chunked = false;          ///< prompts are cut to what is left of max_tokens
+  Bytes kv_memory;               ///< that a rank has for keys and values; 0: enough for all
 
   bool operator==(const ServingPool&) const = default;
 };
@@ -47,11 +49,15 @@ struct ServingModel {
   uint32_t layers = 4;
   int64_t hidden = 1024;
   int64_t vocabulary = 32000;  ///< padded up to a multiple of tensor_parallel
-  int64_t ffn = 0;             ///< width of the MLP or of an expert, a multiple of tensor_parallel; 0: 4 h
+  int64_t ffn = 0;             ///< width of the MLP, a multiple of tensor_parallel; 0: 4 h
   bool gated = false;
   uint32_t experts = 1;  ///< of a layer, a multiple of expert_parallel; 1: no router
   uint32_t experts_per_token = 1;
-  Bytes element = Bytes(2);  ///< of parameters, activations, keys and values
+  int64_t expert_ffn = 0;       ///< width of an expert, a multiple of tensor_parallel; 0: as `ffn`
+  uint32_t shared_experts = 0;  ///< of a layer with experts, through which every token goes
+  uint32_t dense_layers = 0;    ///< the first ones, which have no experts
+  RoutingModel routing;         ///< how tokens choose, drift counting batches; without capacity and node_limit
+  Bytes element = Bytes(2);     ///< of parameters, activations, keys and values
   AttentionShape attention;
 
   std::optional<ServingPool> prefill, decode;  ///< both, or
@@ -63,6 +69,10 @@ struct ServingModel {
   int64_t peak_flops = 100'000'000'000'000;                    ///< flop/s of a rank
   Bandwidth memory_bandwidth = Bandwidth(16'000'000'000'000);  ///< of a rank's memory
   Bandwidth network = Bandwidth(100'000'000'000);              ///< of a rank, for estimates of batches alone
+
+  bool has_experts(uint32_t layer) const { return experts > 1 && layer >= dense_layers; }
+  int64_t mlp_width() const { return ffn > 0 ? ffn : 4 * hidden; }
+  int64_t expert_width() const { return expert_ffn > 0 ? expert_ffn : mlp_width(); }
 };
 
 }  // namespace rankwire

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "converters/storage.h"
@@ -37,12 +39,10 @@ class TrainingRank {
     rank_.begin(step_);
     take_samples();
     parameters_.emplace(rank_, steps_).begin_step();
-    for (const PipelineStep& step : steps_) {
-      if (step.pass == Pass::kForward) {
-        forward_pass(step);
-      } else {
-        backward_pass(step);
-      }
+    for (size_t i = 0; i < steps_.size();) {
+      const size_t count = i + 1 < steps_.size() && steps_[i + 1].beside ? 2 : 1;
+      write_beside(std::span(steps_).subspan(i, count));
+      i += count;
     }
     rank_.follow(storage_.checkpoint(step_, parameters_->update_parameters()));
   }
@@ -60,74 +60,108 @@ class TrainingRank {
   /// Of all steps.
   uint32_t batch_number(const PipelineStep& step) const { return step_ * model_.micro_batches + step.micro_batch; }
   /// A part of a stage among all parts, in the order of the layers.
-  uint32_t place(const PipelineStep& step) const { return step.part * model_.pipeline_parallel + rank_.at().stage; }
+  uint32_t place(const PipelineStep& step) const { return place_of_part(model_, rank_.at().stage, step.part); }
   bool first(const PipelineStep& step) const { return place(step) == 0; }
   bool last(const PipelineStep& step) const {
     return place(step) + 1 == model_.pipeline_parallel * model_.virtual_stages;
   }
-  uint32_t peer(uint32_t place) const {
+  /// Who has the part at `place` for those that go the way of the step.
+  uint32_t peer(const PipelineStep& step, uint32_t place) const {
     TransformerPlace at = rank_.at();
-    at.stage = place % model_.pipeline_parallel;
+    const bool from_behind = model_.goes_both_ways() && this->place(step) != at.stage;
+    at.stage = from_behind ? model_.pipeline_parallel - 1 - place : place % model_.pipeline_parallel;
     return rank_.peer(at);
   }
   /// Of what the part at `place` sends, or of the gradients that come back to it.
   uint32_t tag(const PipelineStep& step, uint32_t place) const {
     return 2 * (step.micro_batch * model_.virtual_stages + place / model_.pipeline_parallel);
   }
-  /// "mb0", or of a further part "mb0.part1".
+  /// "mb0", or of a further part that it passes "mb0.part1".
   std::string name_of(const PipelineStep& step) const {
-    return step.part == 0 ? fmt::format("mb{}", step.micro_batch)
-                          : fmt::format("mb{}.part{}", step.micro_batch, step.part);
+    return step.part == 0 || model_.goes_both_ways() ? fmt::format("mb{}", step.micro_batch)
+                                                     : fmt::format("mb{}.part{}", step.micro_batch, step.part);
   }
   std::string layer_name(const PipelineStep& step, uint32_t layer) const {
     return fmt::format("mb{}.layer{}", step.micro_batch, layer);
   }
   Bytes activations() const { return rank_.cost().activations(rank_.cost().resident_tokens()); }
 
-  void receive(const std::string& name, uint32_t from, uint32_t tag) {
-    rank_.follow({rank_.receive(name, peer(from), tag, activations(), rank_.last())});
-  }
-  void send(const std::string& name, uint32_t to, uint32_t tag) {
-    rank_.send(name, peer(to), tag, activations(), rank_.last());
+  /// The layers of steps that run beside each other stand by turns, so that their collectives can follow each other.
+  void write_beside(std::span<const PipelineStep> steps) {
+    std::vector<RankWriter::Ids> ends(steps.size(), rank_.last());
+    const auto each = [&](const auto& act) {
+      for (size_t i = 0; i < steps.size(); ++i) {
+        rank_.follow(ends[i]);
+        act(steps[i]);
+        ends[i] = rank_.last();
+      }
+    };
+    each([&](const PipelineStep& step) { begin_pass(step); });
+    uint32_t most = 0;
+    for (const PipelineStep& step : steps) most = std::max(most, layers(step).count);
+    for (uint32_t k = 0; k < most; ++k) {
+      each([&](const PipelineStep& step) {
+        if (k < layers(step).count) pass_layer(step, k);
+      });
+    }
+    each([&](const PipelineStep& step) { end_pass(step); });
+    for (const RankWriter::Ids& end : ends) rank_.wait_for(end);
   }
 
-  void forward_pass(const PipelineStep& step) {
+  LayerRange layers(const PipelineStep& step) const { return layers_of(model_, rank_.at().stage, step.part); }
+
+  void receive(const std::string& name, const PipelineStep& step, uint32_t from, uint32_t tag) {
+    rank_.follow({rank_.receive(name, peer(step, from), tag, activations(), rank_.last())});
+  }
+  void send(const std::string& name, const PipelineStep& step, uint32_t to, uint32_t tag) {
+    rank_.send(name, peer(step, to), tag, activations(), rank_.last());
+  }
+
+  void begin_pass(const PipelineStep& step) {
+    if (step.pass != Pass::kForward) return begin_backward(step);
     if (first(step)) {
       const std::string name = name_of(step) + ".embedding.fwd";
       rank_.compute(name, rank_.cost().embedding());
       rank_.leave_block(name);
     } else {
-      receive(name_of(step) + ".activation.receive", place(step) - 1, tag(step, place(step) - 1));
+      receive(name_of(step) + ".activation.receive", step, place(step) - 1, tag(step, place(step) - 1));
     }
-    const LayerRange layers = layers_of(model_, rank_.at().stage, step.part);
-    for (uint32_t i = 0; i < layers.count; ++i) {
-      const std::string name = layer_name(step, layers.first + i);
-      parameters_->enter_layer();
-      attention_forward(rank_, name);
-      mlp_.forward(name, layers.first + i, batch_number(step));
-    }
+  }
+
+  /// The k-th one on the way of the step.
+  void pass_layer(const PipelineStep& step, uint32_t k) {
+    const LayerRange range = layers(step);
+    if (step.pass != Pass::kForward) return layer_backward(step, range.first + range.count - 1 - k);
+    const std::string name = layer_name(step, range.first + k);
+    parameters_->enter_layer();
+    attention_forward(rank_, name);
+    mlp_.forward(name, range.first + k, batch_number(step));
+  }
+
+  void end_pass(const PipelineStep& step) {
+    if (step.pass != Pass::kForward) return end_backward(step);
     if (last(step)) {
       const std::string name = name_of(step) + ".logits.fwd";
       rank_.enter_block(name);
       rank_.compute(name, rank_.cost().logits());
     } else {
-      send(name_of(step) + ".activation.send", place(step) + 1, tag(step, place(step)));
+      send(name_of(step) + ".activation.send", step, place(step) + 1, tag(step, place(step)));
     }
   }
 
-  void backward_pass(const PipelineStep& step) {
-    const bool inputs = step.pass != Pass::kWeight;
+  void begin_backward(const PipelineStep& step) {
     if (last(step)) {
       logits_backward(step);
-    } else if (inputs) {
-      receive(name_of(step) + ".gradient.receive", place(step) + 1, tag(step, place(step)) + 1);
+    } else if (step.pass != Pass::kWeight) {
+      receive(name_of(step) + ".gradient.receive", step, place(step) + 1, tag(step, place(step)) + 1);
     }
-    const LayerRange layers = layers_of(model_, rank_.at().stage, step.part);
-    for (uint32_t i = layers.count; i-- > 0;) layer_backward(step, layers.first + i);
+  }
+
+  void end_backward(const PipelineStep& step) {
     if (first(step)) {
       if (step.pass != Pass::kInput) embedding_backward(step);
-    } else if (inputs) {
-      send(name_of(step) + ".gradient.send", place(step) - 1, tag(step, place(step) - 1) + 1);
+    } else if (step.pass != Pass::kWeight) {
+      send(name_of(step) + ".gradient.send", step, place(step) - 1, tag(step, place(step) - 1) + 1);
     }
   }
 
@@ -147,7 +181,7 @@ class TrainingRank {
     const std::string name = name_of(step) + ".logits" + backward_name(step.pass);
     const RankWriter::Ids again = step.pass == Pass::kInput ? RankWriter::Ids() : rank_.input_again(name);
     rank_.compute(name, backward_work(step.pass, rank_.cost().logits()));
-    // With one stage the same weights are used by the embedding, whose gradient comes last.
+    // Where a stage has both, the same weights are used by the embedding, whose gradient comes last.
     if (step.pass != Pass::kInput && gradients_final(step) && !shares_embedding_in_stage())
       parameters_->embedding_gradients(model_.tied_embeddings ? "embedding" : "logits");
     if (step.pass != Pass::kWeight) rank_.leave_block(name);
@@ -161,8 +195,10 @@ class TrainingRank {
     if (gradients_final(step)) parameters_->embedding_gradients("embedding");
   }
 
-  bool gradients_final(const PipelineStep& step) const { return step.micro_batch + 1 == model_.micro_batches; }
-  bool shares_embedding_in_stage() const { return model_.tied_embeddings && model_.pipeline_parallel == 1; }
+  bool gradients_final(const PipelineStep& step) const { return model_.ends_accumulation(step.micro_batch); }
+  bool shares_embedding_in_stage() const {
+    return model_.tied_embeddings && has_input(model_, rank_.at().stage) && has_output(model_, rank_.at().stage);
+  }
 
   const TransformerModel& model_;
   RankWriter rank_;

@@ -12,8 +12,8 @@
 //             sequence parallelism an all-gather before and a reduce-scatter behind each block stand for them, and the
 //             backward pass gathers a block's input once more, beside its computation (Korthikanti et al. 2022, 4.2)
 //   context   each rank has 1 / c of every sequence (transformer_attention.h)
-//   pipeline  activations to the next stage, their gradients back; tag 2 (m v + i) for activations of micro-batch m
-//   that
+//   pipeline  activations to the next stage, their gradients back (DualPipe: also from the last stage on); tag 2 (m v +
+//   i) for activations of micro-batch m that
 //             part i of v of a stage sends, one more for their gradients
 //   data      gradients and parameters, by ZeRO's stages (transformer_parameters.h)
 //   experts   tokens to their experts and back (transformer_experts.h)
@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/units.h"
 #include "converters/expert_routing.h"
@@ -81,7 +82,8 @@ struct TransformerModel {
   Context context = Context::kRing;
   Causal causal = Causal::kOff;
   PipelineOrder pipeline = PipelineOrder::kOneForwardOneBackward;
-  uint32_t virtual_stages = 1;  ///< parts of a stage, v
+  uint32_t virtual_stages = 1;            ///< parts of a stage, v
+  std::vector<uint32_t> pipeline_layers;  ///< of each stage, of all parts 0 first; empty: as many in each
   uint32_t shard_replicas = 1;  ///< how often parameters, gradients and optimizer state are kept (hybrid sharding)
   bool reshard_after_forward = true;  ///< zero 3: the backward pass gathers a layer's parameters again
   uint32_t prefetch = 1;              ///< zero 3: of how many further layers parameters are gathered beforehand
@@ -93,6 +95,14 @@ struct TransformerModel {
 
   /// Replicas of a shard's parameters: those of data parallelism, each with its ranks of context parallelism.
   uint32_t data_ranks() const { return data_parallel * context_parallel; }
+  bool goes_both_ways() const { return pipeline == PipelineOrder::kDualPipe; }
+  uint32_t parts_of_stage() const { return goes_both_ways() ? 2 : virtual_stages; }
+  /// Ranks with the same parameters of a shard: with DualPipe those of a stage and of its opposite.
+  uint32_t parameter_ranks() const { return data_ranks() * (goes_both_ways() ? 2 : 1); }
+  /// The last of those that go the same way, whose gradients are added up.
+  bool ends_accumulation(uint32_t micro_batch) const {
+    return micro_batch + 1 == micro_batches || (goes_both_ways() && micro_batch + 1 == micro_batches / 2);
+  }
   bool has_experts(uint32_t layer) const {
     return experts > 1 && layer >= dense_layers && (layer - dense_layers) % expert_interval == expert_interval - 1;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/sort_unique.h"
 #include "converters/model_sizes.h"
@@ -10,13 +11,16 @@
 namespace rankwire {
 
 LayerRange layers_of(const TransformerModel& model, uint32_t stage, uint32_t part) {
+  const uint32_t place = place_of_part(model, stage, part);
+  const std::vector<uint32_t>& given = model.pipeline_layers;
+  if (!given.empty()) return {std::accumulate(given.begin(), given.begin() + place, 0u), given[place]};
   const uint32_t count = model.layers / (model.pipeline_parallel * model.virtual_stages);
-  return {(part * model.pipeline_parallel + stage) * count, count};
+  return {place * count, count};
 }
 
 std::vector<uint32_t> stage_layers(const TransformerModel& model, uint32_t stage) {
   std::vector<uint32_t> layers;
-  for (uint32_t part = 0; part < model.virtual_stages; ++part) {
+  for (uint32_t part = 0; part < model.parts_of_stage(); ++part) {
     const LayerRange range = layers_of(model, stage, part);
     for (uint32_t i = 0; i < range.count; ++i) layers.push_back(range.first + i);
   }
@@ -31,20 +35,29 @@ ParameterExchange::ParameterExchange(RankWriter& rank, const std::vector<Pipelin
   if (sharded()) plan(steps);
 }
 
-/// Which passes gather: those of layers that the rank has no parameters of.
+/// Which passes gather: those of layers that the rank has no parameters of. Steps that run beside each other pass their
+/// layers by turns.
 void ParameterExchange::plan(const std::vector<PipelineStep>& steps) {
-  std::vector<uint8_t> has(rank_.model().layers);
-  for (const PipelineStep& step : steps) {
-    if (step.pass == Pass::kWeight) continue;
-    const LayerRange range = layers_of(rank_.model(), rank_.at().stage, step.part);
-    const bool forward = step.pass == Pass::kForward;
-    for (uint32_t i = 0; i < range.count; ++i) {
-      const uint32_t layer = range.first + (forward ? i : range.count - 1 - i);
-      passes_.push_back({step, layer, has[layer] == 0});
-      has[layer] = forward && !rank_.model().reshard_after_forward ? 1 : 0;
+  for (size_t i = 0; i < steps.size();) {
+    const size_t end = i + 1 < steps.size() && steps[i + 1].beside ? i + 2 : i + 1;
+    for (uint32_t k = 0; k < rank_.model().layers; ++k) {
+      for (size_t at = i; at < end; ++at) add_pass(steps[at], k);
     }
+    i = end;
+  }
+  std::vector<uint8_t> has(rank_.model().layers);
+  for (LayerPass& pass : passes_) {
+    pass.gathers = has[pass.layer] == 0;
+    has[pass.layer] = pass.step.pass == Pass::kForward && !rank_.model().reshard_after_forward ? 1 : 0;
   }
   gathered_.resize(passes_.size());
+}
+
+/// The k-th layer that the step passes, where it passes so many.
+void ParameterExchange::add_pass(const PipelineStep& step, uint32_t k) {
+  const LayerRange range = layers_of(rank_.model(), rank_.at().stage, step.part);
+  if (step.pass == Pass::kWeight || k >= range.count) return;
+  passes_.push_back({step, range.first + (step.pass == Pass::kForward ? k : range.count - 1 - k)});
 }
 
 ParameterExchange::Unit ParameterExchange::layer_unit(uint32_t layer) const {
@@ -77,7 +90,7 @@ RankWriter::Ids ParameterExchange::gather(const std::string& what, const Unit& u
 void ParameterExchange::begin_step() {
   if (!sharded()) return;
   const TransformerModel& model = rank_.model();
-  const bool first = rank_.at().stage == 0, last = rank_.at().stage + 1 == model.pipeline_parallel;
+  const bool first = has_input(model, rank_.at().stage), last = has_output(model, rank_.at().stage);
   if (first) rank_.follow(gather(embedding_unit("embedding"), rank_.last()));
   if (last && (!first || !model.tied_embeddings)) rank_.follow(gather(embedding_unit("logits"), rank_.last()));
   gather_until(1);
@@ -106,7 +119,7 @@ void ParameterExchange::enter_layer() {
 
 void ParameterExchange::reduce(const Unit& unit, uint32_t micro_batch) {
   const TransformerModel& model = rank_.model();
-  if (model.zero < 2 && micro_batch + 1 < model.micro_batches) return;
+  if (model.zero < 2 && !model.ends_accumulation(micro_batch)) return;
   const std::string name = (model.zero < 2 ? "" : fmt::format("mb{}.", micro_batch)) + unit.name + ".gradient";
   RankWriter::Ids done = rank_.computed();
   if (model.zero == 0) {
@@ -158,7 +171,7 @@ int64_t ParameterExchange::updated_parameters() const {
     for (const Unit& unit : units(layer))
       parameters = size_sum({parameters, model.zero == 0 ? unit.parameters : unit.part()});
   }
-  const bool first = rank_.at().stage == 0, last = rank_.at().stage + 1 == model.pipeline_parallel;
+  const bool first = has_input(model, rank_.at().stage), last = has_output(model, rank_.at().stage);
   const int64_t embeddings = model.tied_embeddings ? (first || last ? 1 : 0) : (first ? 1 : 0) + (last ? 1 : 0);
   return size_sum({parameters, size_product({embeddings, embedding_unit("embedding").part()})});
 }

@@ -40,7 +40,8 @@ class ParameterExchange {
 
   /// Before all else.
   void begin_step();
-  /// Before a layer's forward and backward pass, but not that of weights alone; in the order of the steps.
+  /// Before a layer's forward and backward pass, but not that of weights alone; in the order of the steps, and of steps
+  /// beside each other one layer of each in turn.
   void enter_layer();
   /// The gradients of a layer's experts, and of all else in it, have been computed.
   void expert_gradients(uint32_t layer, uint32_t micro_batch);
@@ -72,6 +73,7 @@ class ParameterExchange {
   Unit embedding_unit(const std::string& name) const;
   bool sharded() const { return rank_.model().zero == 3; }
   void plan(const std::vector<PipelineStep>& steps);
+  void add_pass(const PipelineStep& step, uint32_t k);
   void gather_until(size_t end);
   /// `what` is the unit, or the unit in a pass.
   RankWriter::Ids gather(const std::string& what, const Unit& unit, const RankWriter::Ids& after);

@@ -2,11 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace rankwire {
 namespace {
 
-bool has_embedding(const TransformerModel& model, TransformerPlace at) {
-  return at.stage == 0 || at.stage + 1 == model.pipeline_parallel;
+/// The rank among all with the same parameters: `data` is below parameter_ranks().
+TransformerPlace parameter_place(const TransformerModel& model, TransformerPlace at) {
+  if (!model.goes_both_ways() || at.stage < model.pipeline_parallel / 2) return at;
+  return {at.shard, at.data + model.data_ranks(), model.pipeline_parallel - 1 - at.stage};
+}
+
+/// The reverse.
+TransformerPlace pipeline_place(const TransformerModel& model, TransformerPlace at) {
+  if (at.data < model.data_ranks()) return at;
+  return {at.shard, at.data - model.data_ranks(), model.pipeline_parallel - 1 - at.stage};
 }
 
 }  // namespace
@@ -23,6 +33,21 @@ TransformerPlace place_of(const TransformerModel& model, uint32_t rank) {
   return {rank % tensor, rank / tensor % data, stage};
 }
 
+uint32_t place_of_part(const TransformerModel& model, uint32_t stage, uint32_t part) {
+  if (!model.goes_both_ways()) return part * model.pipeline_parallel + stage;
+  const uint32_t opposite = model.pipeline_parallel - 1 - stage;
+  return part == 0 ? std::min(stage, opposite) : std::max(stage, opposite);
+}
+
+bool has_input(const TransformerModel& model, uint32_t stage) {
+  return place_of_part(model, stage, 0) == 0;
+}
+
+bool has_output(const TransformerModel& model, uint32_t stage) {
+  const uint32_t parts = model.parts_of_stage();
+  return place_of_part(model, stage, parts - 1) + 1 == model.pipeline_parallel * model.virtual_stages;
+}
+
 PlaceGroup tensor_group(const TransformerModel& model, TransformerPlace at) {
   return {fmt::format("tp_{}", at.stage * model.data_ranks() + at.data), model.tensor_parallel};
 }
@@ -34,11 +59,12 @@ PlaceGroup context_group(const TransformerModel& model, TransformerPlace at) {
 }
 
 PlaceGroup data_group(const TransformerModel& model, TransformerPlace at) {
-  return {fmt::format("dp_{}", at.stage * model.tensor_parallel + at.shard), model.data_ranks()};
+  return {fmt::format("dp_{}", parameter_place(model, at).stage * model.tensor_parallel + at.shard),
+          model.parameter_ranks()};
 }
 
 PlaceGroup embedding_group(const TransformerModel& model, TransformerPlace at) {
-  const bool shared = model.tied_embeddings && model.pipeline_parallel > 1 && has_embedding(model, at);
+  const bool shared = model.tied_embeddings && has_input(model, at.stage) != has_output(model, at.stage);
   return {fmt::format("embedding_{}", at.data * model.tensor_parallel + at.shard), shared ? 2u : 1u};
 }
 
@@ -49,9 +75,10 @@ PlaceGroup expert_group(const TransformerModel& model, TransformerPlace at) {
 }
 
 ParameterGroups parameter_groups(const TransformerModel& model, TransformerPlace at, bool experts) {
+  at = parameter_place(model, at);
   // Of `same` ranks that have the same parameters this is the `own`-th; there are `others` such sets.
   const uint32_t others = experts ? model.expert_parallel : 1;
-  const uint32_t same = model.data_ranks() / others, own = at.data / others;
+  const uint32_t same = model.parameter_ranks() / others, own = at.data / others;
   const uint32_t set = at.stage * others + at.data % others;
   const uint32_t copies = model.shard_replicas, parts = same / copies;
   const auto name = [&](const char* kind, uint32_t number) {
@@ -64,10 +91,11 @@ ParameterGroups parameter_groups(const TransformerModel& model, TransformerPlace
 
 TransformerPlace holder_of(const TransformerModel& model, TransformerPlace at, bool experts, uint32_t part,
                            uint32_t copy) {
+  at = parameter_place(model, at);
   const uint32_t others = experts ? model.expert_parallel : 1;
-  const uint32_t parts = model.data_ranks() / others / model.shard_replicas;
+  const uint32_t parts = model.parameter_ranks() / others / model.shard_replicas;
   at.data = (copy * parts + part) * others + at.data % others;
-  return at;
+  return pipeline_place(model, at);
 }
 
 GroupMembers transformer_groups(const TransformerModel& model) {

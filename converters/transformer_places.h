@@ -11,6 +11,10 @@
 //   ep_<(stage N / p + D / p) t + shard>  the p that share experts out
 //   edp_<(stage p + D mod p) t + shard>  the N / p that have the same experts
 //   efsdp_*, eddp_*                    of those, as fsdp_ and ddp_
+//
+// With DualPipe, which has the layers of a stage at its opposite as well, the ranks of either count together in these
+// but for ep_: N is twice as large, D of a stage in the second half is N / 2 more, and `stage` is the lower of the two.
+//
 //   embedding_<D t + shard>            first and last stage, which have the same embedding
 #pragma once
 
@@ -27,6 +31,12 @@ struct TransformerPlace {
 
 uint32_t rank_of(const TransformerModel& model, TransformerPlace at);
 TransformerPlace place_of(const TransformerModel& model, uint32_t rank);
+
+/// Where a part of a stage is among all parts, in the order of the layers.
+uint32_t place_of_part(const TransformerModel& model, uint32_t stage, uint32_t part);
+/// Whether the stage has the first and the last layers, and so input and output.
+bool has_input(const TransformerModel& model, uint32_t stage);
+bool has_output(const TransformerModel& model, uint32_t stage);
 
 /// A process group that a rank is in, and how many are.
 struct PlaceGroup {

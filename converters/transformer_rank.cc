@@ -31,11 +31,7 @@ void RankWriter::compute(const std::string& name, const Work& work) {
 void RankWriter::collective(const std::string& name, chakra::CollectiveCommType kind, const PlaceGroup& group,
                             Bytes size, const std::vector<Bytes>& splits) {
   if (group.size == 1) return;
-  if (!splits.empty()) {
-    std::string list;
-    for (const Bytes part : splits) list += fmt::format("{}{}", list.empty() ? "" : ", ", part.count);
-    nodes_.with("comm_splits", fmt::format("[{}]", list));
-  }
+  nodes_.with_splits(splits);
   last_ = {nodes_.collective(prefix_ + name, kind, group.name, size, last_)};
 }
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "base/message.h"
 #include "converters/transformer.h"
 
@@ -57,7 +59,9 @@ class TransformerRules {
 
   void check_division() {
     const TransformerModel& m = model_;
-    if (m.virtual_stages == 1) {
+    if (!m.pipeline_layers.empty()) {
+      check_pipeline_layers();
+    } else if (m.virtual_stages == 1) {
       multiple("layers", m.layers, "pipeline_parallel", m.pipeline_parallel);
     } else {
       multiple("layers", m.layers, "pipeline_parallel x virtual_stages",
@@ -68,6 +72,16 @@ class TransformerRules {
     multiple("key_value", m.key_value, "tensor_parallel", m.tensor_parallel);
     multiple("expert_ffn", m.expert_ffn, "tensor_parallel", m.tensor_parallel);
     multiple("data_parallel", int64_t{m.data_parallel} * m.context_parallel, "shard_replicas", m.shard_replicas);
+  }
+
+  void check_pipeline_layers() {
+    const TransformerModel& m = model_;
+    const uint64_t parts = uint64_t{m.pipeline_parallel} * m.virtual_stages;
+    refuse_if(m.pipeline_layers.size() != parts, "pipeline_layers",
+              "has {} numbers; it must have {}, one of each of pipeline_parallel {} stages x virtual_stages {}",
+              m.pipeline_layers.size(), parts, m.pipeline_parallel, m.virtual_stages);
+    const uint64_t sum = std::accumulate(m.pipeline_layers.begin(), m.pipeline_layers.end(), uint64_t{0});
+    refuse_if(sum != m.layers, "pipeline_layers", "are {} together, but layers are {}", sum, m.layers);
   }
 
   int64_t head_size() const { return model_.head_size > 0 ? model_.head_size : model_.hidden / model_.heads; }
@@ -139,10 +153,7 @@ class TransformerRules {
   void check_routing() {
     const RoutingModel& r = model_.routing;
     const bool zipf = r.popularity == RoutingModel::Popularity::kZipf;
-    const bool recorded = r.popularity == RoutingModel::Popularity::kRecorded;
-    refuse_if(recorded && r.file.empty(), "routing.file", "is required by 'popularity: matrix'");
-    refuse_if(!recorded && !r.file.empty(), "routing.file", "is for 'popularity: matrix'");
-    refuse_if(!zipf && r.drift > 0, "routing.drift", "is for 'popularity: zipf'");
+    if (const auto wrong = wrong_routing(r); wrong && !wrong_) wrong_ = {"routing." + wrong->key, wrong->text};
     const bool drawn = r.popularity != RoutingModel::Popularity::kBalanced || r.capacity > 0;
     refuse_if(
         drawn && model_.expert_parallel > kMostRoutedRanks, "expert_parallel",
@@ -171,9 +182,15 @@ class TransformerRules {
       refuse_if(m.virtual_stages < 2, "virtual_stages", "is 1; 'pipeline: interleaved' has 2 or more");
       refuse_if(m.pipeline_parallel < 2, "pipeline_parallel", "is 1; 'pipeline: interleaved' has 2 or more");
       multiple("micro_batches", m.micro_batches, "pipeline_parallel", m.pipeline_parallel);
-    } else {
-      refuse_if(m.virtual_stages > 1, "virtual_stages", "{} is for 'pipeline: interleaved'", m.virtual_stages);
+      return;
     }
+    refuse_if(m.virtual_stages > 1, "virtual_stages", "{} is for 'pipeline: interleaved'", m.virtual_stages);
+    if (m.pipeline != PipelineOrder::kDualPipe) return;
+    refuse_if(m.pipeline_parallel % 2 != 0, "pipeline_parallel", "{} is odd; 'pipeline: dualpipe' has pairs of stages",
+              m.pipeline_parallel);
+    refuse_if(m.micro_batches % 2 != 0 || m.micro_batches < 2 * m.pipeline_parallel, "micro_batches",
+              "{}: 'pipeline: dualpipe' has an even number of them, at least 2 x pipeline_parallel {}", m.micro_batches,
+              m.pipeline_parallel);
   }
 
   void check_parameters() {

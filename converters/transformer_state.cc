@@ -1,5 +1,7 @@
 #include "converters/transformer_state.h"
 
+#include <algorithm>
+
 #include "converters/model_sizes.h"
 #include "converters/transformer_cost.h"
 #include "converters/transformer_parameters.h"
@@ -52,10 +54,10 @@ class TransformerState {
       if (model_.has_experts(layer))
         experts.add(cost_.expert_parameters(), parameter_groups(model_, at, true).shared.size);
     }
-    const bool first = at.stage == 0, last = at.stage + 1 == model_.pipeline_parallel;
+    const bool first = has_input(model_, at.stage), last = has_output(model_, at.stage);
     if (first || (last && !model_.tied_embeddings)) embeddings.add(cost_.embedding_parameters(), parts);
     if (last && (first != model_.tied_embeddings)) embeddings.add(cost_.embedding_parameters(), parts);
-    if (last && model_.tied_embeddings) embeddings.at.stage = 0;
+    if (last && !first && model_.tied_embeddings) embeddings.at.stage = 0;
     return {layers, experts, embeddings};
   }
 
@@ -84,7 +86,7 @@ class TransformerState {
 }  // namespace
 
 bool uses_samples(const TransformerModel& model, uint32_t stage) {
-  return model.storage.sample.count > 0 && (stage == 0 || stage + 1 == model.pipeline_parallel);
+  return model.storage.sample.count > 0 && (has_input(model, stage) || has_output(model, stage));
 }
 
 StorageTraffic transformer_storage(const TransformerModel& model) {

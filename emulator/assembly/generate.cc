@@ -44,7 +44,8 @@ std::optional<ServingPool> serving_pool(const std::optional<ServingPoolConfig>& 
                      .expert_parallel = c->expert_parallel,
                      .max_tokens = c->max_tokens,
                      .max_requests = c->max_requests,
-                     .chunked = c->chunked};
+                     .chunked = c->chunked,
+                     .kv_memory = c->kv_memory.value_or(Bytes())};
 }
 
 TokenCounts::Shape token_shape(TokenSpread spread) {
@@ -100,6 +101,10 @@ ServingModel serving_model(const GenerateConfig& c) {
           .gated = c.transformer.gated,
           .experts = c.transformer.experts,
           .experts_per_token = c.transformer.experts_per_token,
+          .expert_ffn = c.transformer.expert_ffn,
+          .shared_experts = c.transformer.shared_experts,
+          .dense_layers = c.transformer.dense_layers,
+          .routing = c.transformer.routing,
           .element = c.element,
           .attention = {.heads = attention.heads,
                         .kv_heads = attention.kv_heads,

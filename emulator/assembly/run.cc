@@ -174,7 +174,8 @@ void PreparedRun::record_requests() {
                     .request = mark.request,
                     .arrives = mark.arrives,
                     .job = workload.ranks[mark.rank.value].job,
-                    .input_tokens = mark.input_tokens > 0 ? std::optional(mark.input_tokens) : std::nullopt});
+                    .input_tokens = mark.input_tokens > 0 ? std::optional(mark.input_tokens) : std::nullopt,
+                    .held_batches = mark.held_batches});
   }
   if (!rows.empty()) recorder_->request_marks(rows);
   if (const auto& slo = setup_.config.slo) recorder_->objectives({slo->ttft, slo->tpot, slo->latency});

@@ -175,14 +175,16 @@ void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status) {
   CLI::App& convert = *app.add_subcommand("convert", "make Chakra traces of other descriptions of a job");
   convert.require_subcommand(1);
   convert.footer("Example: rankwire convert pytorch host_*.json kineto_*.json --out traces/job");
-  CLI::App& pytorch =
-      add_kind(convert, request, status,
-               {"pytorch", "host traces of PyTorch and traces of Kineto, one of both for each rank",
-                "files, packed or not, in any order", "host_*.json kineto_*.json --out traces/job"},
-               [&request](ConversionProgress& progress) {
-                 return convert_pytorch(pair_pytorch_files(request.inputs), request.out, progress, request.fill);
-               });
+  CLI::App& pytorch = add_kind(convert, request, status,
+                               {"pytorch", "host traces of PyTorch and traces of Kineto, one of both for each rank",
+                                "files, packed or not, in any order", "host_*.json kineto_*.json --out traces/job"},
+                               [&request](ConversionProgress& progress) {
+                                 return convert_pytorch(pair_pytorch_files(request.inputs), request.out, progress,
+                                                        {.fill = request.fill, .start_times = request.start_times});
+                               });
   add_fill_options(pytorch, request);
+  pytorch.add_flag("--start-times", request.start_times,
+                   "nodes say when they began, for `trace inspect` of what was recorded; more nodes of the host");
   CLI::App& nccl = add_kind(convert, request, status,
                             {"nccl", "logs of NCCL or RCCL (NCCL_DEBUG=INFO), or records of NCCL's inspector",
                              "files, packed or not, of a rank or of many each", "nccl.*.log --out traces/job"},

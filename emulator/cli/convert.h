@@ -17,11 +17,12 @@ struct ConvertRequest {
   std::vector<std::string> inputs;
   std::string out;
   OutputForm form = OutputForm::kTable;
-  LayerOptions layers;   ///< of astra-sim and simai
-  std::string groups;    ///< of to-goal and storage
-  StorageModel storage;  ///< of storage
-  FillOptions fill;      ///< of pytorch and nccl
-  bool strict = false;   ///< what an input does not say is an error
+  LayerOptions layers;       ///< of astra-sim and simai
+  std::string groups;        ///< of to-goal and storage
+  StorageModel storage;      ///< of storage
+  FillOptions fill;          ///< of pytorch and nccl
+  bool start_times = false;  ///< of pytorch
+  bool strict = false;       ///< what an input does not say is an error
 };
 
 /// Adds the verb. The command line keeps references to `request` and `status`, which is set when the verb has run.

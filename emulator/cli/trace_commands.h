@@ -87,6 +87,13 @@ struct TraceSynthesizeRequest {
   std::string out;  ///< prefix, or "": only the model is written
 };
 
+struct TraceChooseRequest {
+  TraceInputs inputs;
+  TraceTimes times;
+  std::optional<uint32_t> count;
+  std::string coverage;  ///< share, or "": one of the two
+};
+
 struct TraceDrawRequest {
   TraceInputs inputs;
   TraceTimes times;
@@ -106,6 +113,7 @@ int obfuscate_traces(const TraceObfuscateRequest& request);
 /// 1 when the whole set does not show it.
 int shrink_traces(const TraceShrinkRequest& request);
 int synthesize_traces(const TraceSynthesizeRequest& request);
+int choose_traces(const TraceChooseRequest& request);
 /// 1 when a format was asked for and Graphviz's program `dot` is not there or fails.
 int draw_traces(const TraceDrawRequest& request);
 

@@ -2,12 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "emulator/cli/progress.h"
 #include "emulator/input/units.h"
 
 namespace rankwire {
-
 namespace {
+
+/// Files of more bytes than this have more nodes than are held at once: a node takes several times as much memory.
+constexpr uint64_t kMostHeldBytes = 256 << 20;
+
+uint64_t bytes_of_files(const TraceFileSet& files) {
+  uint64_t bytes = 0;
+  for (const TraceFile& file : files.files) bytes += std::filesystem::file_size(file.path);
+  return bytes;
+}
 
 int64_t quantity(const char* option, const std::string& text, const UnitScale& scale) {
   try {
@@ -61,6 +71,13 @@ ReadSet read_files(const TraceFileSet& files, const CheckOptions& options, std::
   read.set = read_set(files, options, unused, done);
   read.matches = match_operations(read.set, unused);
   return read;
+}
+
+Inspection inspect_files(const TraceFileSet& files, const CheckOptions& options, const TimingOptions& times,
+                         bool by_rank, std::atomic<uint64_t>& done) {
+  if (by_rank || bytes_of_files(files) > kMostHeldBytes) return inspect_by_rank(files, options, times, done);
+  const ReadSet read = read_files(files, options, done);
+  return inspect(read.set, read.matches, times);
 }
 
 std::vector<ReadSet> read_sets(const TraceInputs& inputs) {

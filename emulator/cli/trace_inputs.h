@@ -8,6 +8,7 @@
 
 #include "emulator/cli/trace_commands.h"
 #include "emulator/traces/check.h"
+#include "emulator/traces/inspect.h"
 #include "emulator/traces/timing.h"
 
 namespace rankwire {
@@ -24,6 +25,9 @@ struct ReadSet {
 void for_each_set(const TraceInputs& inputs,
                   const std::function<void(const TraceFileSet& files, std::atomic<uint64_t>& done)>& read);
 ReadSet read_files(const TraceFileSet& files, const CheckOptions& options, std::atomic<uint64_t>& done);
+/// What a set holds; rank by rank where it is asked for, or the files are too large to be held at once.
+Inspection inspect_files(const TraceFileSet& files, const CheckOptions& options, const TimingOptions& times,
+                         bool by_rank, std::atomic<uint64_t>& done);
 /// All sets, with progress. Throws Error(kInput) when there is nothing to read.
 std::vector<ReadSet> read_sets(const TraceInputs& inputs);
 /// The only one. Throws Error(kInput) when there are several, or a file cannot be read to its end.

@@ -16,31 +16,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files of more bytes than this have more nodes than are held at once: a node takes several times as much memory.
-constexpr uint64_t kMostHeldBytes = 256 << 20;
-
 struct InspectedSet {
   Inspection inspection;
   std::string folder;  ///< as of TraceFileSet
 };
-
-uint64_t bytes_of_files(const TraceFileSet& files) {
-  uint64_t bytes = 0;
-  for (const TraceFile& file : files.files) bytes += fs::file_size(file.path);
-  return bytes;
-}
 
 std::vector<InspectedSet> inspect_sets(const TraceInputs& inputs, const TraceInspectRequest& request) {
   const CheckOptions options = check_options(inputs);
   const TimingOptions times = timing_options(inputs, request.times);
   std::vector<InspectedSet> list;
   for_each_set(inputs, [&](const TraceFileSet& files, std::atomic<uint64_t>& done) {
-    if (request.by_rank || bytes_of_files(files) > kMostHeldBytes) {
-      list.push_back({inspect_by_rank(files, options, times, done), files.folder});
-    } else {
-      const ReadSet read = read_files(files, options, done);
-      list.push_back({inspect(read.set, read.matches, times), files.folder});
-    }
+    list.push_back({inspect_files(files, options, times, request.by_rank, done), files.folder});
   });
   return list;
 }

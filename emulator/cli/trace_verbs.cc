@@ -12,6 +12,7 @@ void TraceVerbs::add(CLI::App& trace, int& status) {
   add_obfuscate(trace, status);
   add_shrink(trace, status);
   add_synthesize(trace, status);
+  add_choose(trace, status);
   add_draw(trace, status);
 }
 
@@ -147,6 +148,17 @@ void TraceVerbs::add_synthesize(CLI::App& trace, int& status) {
       ->allow_extra_args(false);
   verb.footer("Example: rankwire trace synthesize traces/gpt --model gpt.json --ranks 64 --out traces/gpt64");
   verb.callback([this, &status] { status = synthesize_traces(synthesize_); });
+}
+
+void TraceVerbs::add_choose(CLI::App& trace, int& status) {
+  CLI::App& verb = *trace.add_subcommand("choose", "a few of many sets that stand for all of them, with their weights");
+  add_inputs(verb, choose_.inputs);
+  add_times(verb, choose_.times);
+  CLI::Option* const count =
+      verb.add_option("--count", choose_.count, "how many are chosen")->check(CLI::PositiveNumber);
+  verb.add_option("--coverage", choose_.coverage, "as few as have this coverage, such as 90%")->excludes(count);
+  verb.footer("Example: rankwire trace choose traces/2024 traces/2025 --count 5");
+  verb.callback([this, &status] { status = choose_traces(choose_); });
 }
 
 void TraceVerbs::add_draw(CLI::App& trace, int& status) {

@@ -26,6 +26,7 @@ class TraceVerbs {
   void add_obfuscate(CLI::App& trace, int& status);
   void add_shrink(CLI::App& trace, int& status);
   void add_synthesize(CLI::App& trace, int& status);
+  void add_choose(CLI::App& trace, int& status);
   void add_draw(CLI::App& trace, int& status);
 
   TraceCheckRequest check_;
@@ -35,6 +36,7 @@ class TraceVerbs {
   TraceObfuscateRequest obfuscate_;
   TraceShrinkRequest shrink_;
   TraceSynthesizeRequest synthesize_;
+  TraceChooseRequest choose_;
   TraceDrawRequest draw_;
 };
 

@@ -23,6 +23,7 @@ struct ServingPoolConfig {
   int64_t max_tokens = 2048;
   uint32_t max_requests = 64;
   bool chunked = false;
+  std::optional<Bytes> kv_memory;  ///< of a rank; none: enough for all
 
   bool operator==(const ServingPoolConfig&) const = default;
 };

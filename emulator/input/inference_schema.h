@@ -17,6 +17,7 @@ void describe_serving_pool(Visitor& visit, ServingPoolConfig& pool) {
   visit.field("max_tokens", pool.max_tokens, Integer<int64_t>{1, 1 << 24});
   visit.field("max_requests", pool.max_requests, Integer<uint32_t>{1, 65'536});
   visit.field("chunked", pool.chunked, on_or_off());
+  visit.field("kv_memory", pool.kv_memory, Or{"none", Size{Bytes(1), Bytes(int64_t{1} << 44)}});
 }
 
 template <class Visitor>

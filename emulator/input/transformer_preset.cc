@@ -37,16 +37,23 @@ class PresetKeys {
   const Origin origin_;
 };
 
-/// What a service takes of a model: all its layers are alike, and every token passes its experts alone.
+void add_experts(PresetKeys& keys, const ModelPreset& model) {
+  keys.number("experts", model.experts);
+  keys.number("experts_per_token", model.experts_per_token);
+  keys.number("expert_ffn", model.expert_ffn);
+  keys.number("shared_experts", model.shared_experts);
+  keys.number("dense_layers", model.dense_layers);
+}
+
+/// What a service takes of a model.
 void expand_service(Tree& generate, const ModelPreset& model, const Origin& origin) {
   PresetKeys keys(generate, origin);
   keys.number("layers", model.layers);
   keys.number("hidden", model.hidden);
   keys.number("vocabulary", model.vocabulary);
-  keys.number("ffn", model.experts > 1 ? model.expert_ffn : model.ffn);
+  keys.number("ffn", model.ffn);
   keys.flag("gated", model.gated);
-  keys.number("experts", model.experts);
-  keys.number("experts_per_token", model.experts_per_token);
+  add_experts(keys, model);
   Tree& service = keys.section("inference");
   if (service.kind != Tree::Kind::kMap) return;
   Tree& section = PresetKeys(service, origin).section("attention");
@@ -95,11 +102,7 @@ void expand_preset(Tree& generate) {
   keys.number("heads", model->heads);
   keys.number("key_value_heads", model->key_value_heads);
   keys.number("head_size", model->head_size);
-  keys.number("experts", model->experts);
-  keys.number("experts_per_token", model->experts_per_token);
-  keys.number("expert_ffn", model->expert_ffn);
-  keys.number("shared_experts", model->shared_experts);
-  keys.number("dense_layers", model->dense_layers);
+  add_experts(keys, *model);
   if (!model->latent.used()) return;
   Tree& section = keys.section("latent");
   if (section.kind != Tree::Kind::kMap) return;

@@ -98,8 +98,10 @@ void describe_transformer(Visitor& visit, TransformerModel& model) {
   visit.field("pipeline", model.pipeline,
               Choice<PipelineOrder>{{{"1f1b", PipelineOrder::kOneForwardOneBackward},
                                      {"interleaved", PipelineOrder::kInterleaved},
-                                     {"zb-h1", PipelineOrder::kZeroBubble}}});
+                                     {"zb-h1", PipelineOrder::kZeroBubble},
+                                     {"dualpipe", PipelineOrder::kDualPipe}}});
   visit.field("virtual_stages", model.virtual_stages, Integer<uint32_t>{1, 1'024});
+  visit.list("pipeline_layers", model.pipeline_layers, Integer<uint32_t>{0, 10'000});
   visit.field("data_parallel", model.data_parallel, degree);
   visit.field("expert_parallel", model.expert_parallel, degree);
   visit.field("zero", model.zero, Integer<uint32_t>{0, 3});

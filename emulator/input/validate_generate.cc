@@ -87,8 +87,9 @@ void check_micro(const Description& is) {
 }
 
 /// Keys of the transformer that describe what is served as well.
-constexpr std::array<std::string_view, 8> kServedKeys = {"model", "layers", "hidden",  "vocabulary",
-                                                         "ffn",   "gated",  "experts", "experts_per_token"};
+constexpr std::array<std::string_view, 12> kServedKeys = {
+    "model",      "layers",         "hidden",       "vocabulary", "ffn", "gated", "experts", "experts_per_token",
+    "expert_ffn", "shared_experts", "dense_layers", "routing"};
 
 /// Keys of other kinds than the transformer.
 constexpr std::array<std::string_view, 7> kKeysOfOthers = {"mlp",   "dlrm", "collective", "inference",
@@ -115,6 +116,8 @@ void check_keys_of_kind(const Description& is, const char* kind) {
     other.layers = fallback.layers, other.hidden = fallback.hidden, other.vocabulary = fallback.vocabulary;
     other.ffn = fallback.ffn, other.gated = fallback.gated;
     other.experts = fallback.experts, other.experts_per_token = fallback.experts_per_token;
+    other.expert_ffn = fallback.expert_ffn, other.shared_experts = fallback.shared_experts;
+    other.dense_layers = fallback.dense_layers, other.routing = fallback.routing;
   }
   if (others == defaults) return;
   const Tree& keys = is.prefix.empty() ? is.root : nearest(is.root, is.prefix.substr(0, is.prefix.size() - 1));

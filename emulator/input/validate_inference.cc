@@ -35,6 +35,8 @@ void check_pool(const ServiceDescription& is, const std::string& name, const Ser
   }
   const int64_t ffn = is.model.transformer.ffn == 0 ? 4 * is.model.transformer.hidden : is.model.transformer.ffn;
   if (ffn % shards != 0) is.fail(key, "ffn {} is not a multiple of {}", ffn, shards);
+  if (is.model.transformer.expert_ffn % shards != 0)
+    is.fail(key, "expert_ffn {} is not a multiple of {}", is.model.transformer.expert_ffn, shards);
   if (is.model.transformer.experts % pool.expert_parallel != 0)
     is.fail(name + ".expert_parallel", "experts {} is not a multiple of {}", is.model.transformer.experts,
             pool.expert_parallel);
@@ -42,6 +44,26 @@ void check_pool(const ServiceDescription& is, const std::string& name, const Ser
     is.fail(name + ".max_tokens", "{} is below max_requests {}, each of which has a token in a batch", pool.max_tokens,
             pool.max_requests);
   }
+}
+
+void check_experts(const ServiceDescription& is) {
+  const TransformerModel& model = is.model.transformer;
+  const auto refuse_if = [&](bool wrong, const std::string& key, const std::string& text) {
+    if (wrong) fail_key(is.root, is.prefix + key, "{}", text);
+  };
+  refuse_if(model.experts_per_token > model.experts, "experts_per_token",
+            fmt::format("{} is above experts {}", model.experts_per_token, model.experts));
+  refuse_if(model.dense_layers > model.layers, "dense_layers",
+            fmt::format("{} is above layers {}", model.dense_layers, model.layers));
+  if (model.experts == 1) {
+    for (const auto& [used, key] :
+         {std::pair(model.expert_ffn > 0, "expert_ffn"), std::pair(model.shared_experts > 0, "shared_experts"),
+          std::pair(model.dense_layers > 0, "dense_layers"), std::pair(model.routing != RoutingModel(), "routing")})
+      refuse_if(used, key, "needs 'experts' above 1");
+  }
+  if (const auto wrong = wrong_routing(model.routing)) refuse_if(true, "routing." + wrong->key, wrong->text);
+  refuse_if(model.routing.capacity > 0, "routing.capacity", "is for training; a service drops no tokens");
+  refuse_if(model.routing.node_limit > 0, "routing.node_limit", "is for training; a service has no such limit");
 }
 
 void check_pools(const ServiceDescription& is) {
@@ -93,9 +115,7 @@ void validate_inference(const GenerateConfig& model, const Tree& root, const std
     is.fail("attention.kv_heads", "heads {} is not a multiple of {}", attention.heads, attention.kv_heads);
   if (attention.latent == 0 && attention.query_latent > 0)
     is.fail("attention.query_latent", "is for attention with a latent alone; give attention.latent, too");
-  if (model.transformer.experts_per_token > model.transformer.experts)
-    fail_key(root, prefix + "experts_per_token", "{} is above experts {}", model.transformer.experts_per_token,
-             model.transformer.experts);
+  check_experts(is);
   check_pools(is);
   check_arrivals(is);
   if (service.cache.hit_ppm > 0 && service.cache.ranks == 0)

@@ -18,14 +18,19 @@ ServiceObjectives RunReader::objectives() const {
 std::vector<RequestInfo> RunReader::requests() const {
   std::vector<RequestInfo> requests;
   if (!has_table("request_marks")) return requests;
-  Statement rows = database_.prepare(
-      "SELECT job, request, sum(1 - arrives), max(input_tokens) FROM request_marks GROUP BY job, request "
-      "ORDER BY job, request");
+  // Records of earlier versions have no such table.
+  const std::string held =
+      has_table("request_holds")
+          ? "(SELECT batches FROM request_holds AS h WHERE h.job = m.job AND h.request = m.request)"
+          : "NULL";
+  Statement rows = database_.prepare("SELECT job, request, sum(1 - arrives), max(input_tokens), " + held +
+                                     " FROM request_marks AS m GROUP BY job, request ORDER BY job, request");
   while (rows.step()) {
     requests.push_back({.job = JobId(small(rows, 0)),
                         .request = rows.integer(1),
                         .output_tokens = count(rows, 2),
-                        .input_tokens = rows.optional_integer(3)});
+                        .input_tokens = rows.optional_integer(3),
+                        .held_batches = rows.optional_integer(4)});
   }
   return requests;
 }
@@ -44,7 +49,8 @@ void RunReader::for_each_request_event(const RecordedRun& run,
                     .request = rows.integer(2),
                     .arrives = rows.integer(3) != 0,
                     .job = JobId(small(rows, 4)),
-                    .input_tokens = rows.optional_integer(5)},
+                    .input_tokens = rows.optional_integer(5),
+                    .held_batches = {}},
            .iteration = small(rows, 6),
            .at = Time(rows.integer(7))});
   }

@@ -64,6 +64,7 @@ struct RequestMarkInfo {
   bool arrives = false;  ///< else one more output token is known
   JobId job;
   std::optional<int64_t> input_tokens;
+  std::optional<int64_t> held_batches;  ///< that began without it because memory was full when it was its turn
 };
 
 /// What all marks together say of a request, whether or not it was carried out.
@@ -72,6 +73,7 @@ struct RequestInfo {
   int64_t request = 0;
   uint64_t output_tokens = 0;
   std::optional<int64_t> input_tokens;
+  std::optional<int64_t> held_batches;  ///< that began without it because memory was full when it was its turn
 };
 
 /// When a node was carried out that has such a mark.

@@ -14,6 +14,8 @@ CREATE TABLE nodes(
 CREATE TABLE request_marks(
   rank INTEGER NOT NULL, node INTEGER NOT NULL, request INTEGER NOT NULL, arrives INTEGER NOT NULL,
   job INTEGER NOT NULL, input_tokens INTEGER, PRIMARY KEY(rank, node, request, arrives)) WITHOUT ROWID;
+CREATE TABLE request_holds(
+  job INTEGER NOT NULL, request INTEGER NOT NULL, batches INTEGER NOT NULL, PRIMARY KEY(job, request)) WITHOUT ROWID;
 CREATE TABLE objectives(name TEXT PRIMARY KEY, limit_ps INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE certification(name TEXT NOT NULL, value REAL, text TEXT);
 CREATE TABLE limits(name TEXT NOT NULL, value REAL NOT NULL);

@@ -140,6 +140,17 @@ const std::vector<RequestQuantity>& request_quantities() {
   return kQuantities;
 }
 
+std::optional<HeldFigures> held_requests(const RequestTable& table) {
+  std::optional<HeldFigures> held;
+  for (const RequestTable::Row& row : table.rows) {
+    if (!row.info.held_batches) continue;
+    if (!held) held.emplace();
+    held->requests += *row.info.held_batches > 0 ? 1 : 0;
+    held->batches += static_cast<uint64_t>(*row.info.held_batches);
+  }
+  return held;
+}
+
 RequestTable read_requests(const RunReader& record) {
   RequestTable table{.objectives = record.objectives()};
   const std::vector<RequestInfo> planned = record.requests();

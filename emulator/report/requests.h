@@ -65,6 +65,13 @@ struct RequestTable {
   std::vector<Row> rows;    ///< by job, iteration and number
 };
 
+/// Requests whose turn came while memory for keys and values was full, and batches that began without them.
+struct HeldFigures {
+  uint64_t requests = 0, batches = 0;
+};
+/// As the trace has it, whatever became of it in a run; absent where the trace says nothing of it.
+std::optional<HeldFigures> held_requests(const RequestTable& table);
+
 /// Without rows where nodes say nothing of requests.
 RequestTable read_requests(const RunReader& record);
 /// Of one run; absent as above.

@@ -111,7 +111,10 @@ nlohmann::ordered_json requests_json(const RequestTable& table) {
     const auto& most = table.objectives.*quantity.objective;
     objectives[fmt::format("{}_ps", quantity.name)] = most ? RequestJson(most->ps) : RequestJson(nullptr);
   }
-  RequestJson json = {{"objectives", objectives}, {"emulated", nullptr}, {"reference", nullptr}, {"twin", nullptr}};
+  RequestJson held;
+  if (const auto of = held_requests(table)) held = {{"requests", of->requests}, {"batches", of->batches}};
+  RequestJson json = {
+      {"objectives", objectives}, {"held", held}, {"emulated", nullptr}, {"reference", nullptr}, {"twin", nullptr}};
   for (const RequestTable::Side& side : table.sides) json[side.key] = request_figures_json(side.figures);
   return json;
 }
@@ -122,6 +125,9 @@ std::string requests_text(const RequestTable& table) {
   for (const RequestTable::Side& side : table.sides)
     text += fmt::format("{:<14}{}: {}\n", &side == &table.sides.front() ? "requests" : "", side.key,
                         side_text(table, side));
+  if (const auto held = held_requests(table))
+    text += fmt::format("{:<14}{} of {} waited for memory while {} batches began\n", "", held->requests,
+                        table.rows.size(), held->batches);
   text +=
       fmt::format("  {:<22} {:<10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "", "", "mean", "P50", "P95", "P99", "max");
   for (const RequestQuantity& quantity : request_quantities()) {
@@ -167,7 +173,7 @@ std::string html_requests(const RequestTable& table) {
 }
 
 std::string requests_csv(const RequestTable& table) {
-  std::string csv = "job,iteration,request,input_tokens,output_tokens";
+  std::string csv = "job,iteration,request,input_tokens,output_tokens,held_batches";
   for (const RequestTable::Side& side : table.sides)
     csv += fmt::format(
         ",{0}_arrival_ps,{0}_first_token_ps,{0}_last_token_ps,{0}_ttft_ps,{0}_tpot_ps,{0}_latency_ps,"
@@ -176,8 +182,9 @@ std::string requests_csv(const RequestTable& table) {
   csv += '\n';
   const auto ps = [](const auto& time) { return time ? fmt::format(",{}", time->ps) : std::string(","); };
   for (const RequestTable::Row& row : table.rows) {
-    csv += fmt::format("{},{},{},{},{}", row.info.job.value, row.iteration, row.info.request,
-                       row.info.input_tokens ? fmt::to_string(*row.info.input_tokens) : "", row.info.output_tokens);
+    const auto known = [](const std::optional<int64_t>& value) { return value ? fmt::to_string(*value) : ""; };
+    csv += fmt::format("{},{},{},{},{},{}", row.info.job.value, row.iteration, row.info.request,
+                       known(row.info.input_tokens), row.info.output_tokens, known(row.info.held_batches));
     for (const std::optional<RequestTimes>& times : row.times) {
       if (!times) {
         csv += ",,,,,,,";

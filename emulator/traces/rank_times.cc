@@ -174,7 +174,7 @@ bool moves_memory(const NodeFacts& node) {
   std::string_view name = node.name;
   if (node.kind != NodeKind::kCompute) return false;
   if (name.starts_with("hip")) name.remove_prefix(3);
-  return name.starts_with("Memcpy") || name.starts_with("Memset");
+  return name.starts_with("Memcpy") || name.starts_with("Memset") || name == "dma_request";
 }
 
 RankTimes rank_times(const RankFacts& facts, std::span<const Span> spans, bool recorded,

@@ -62,7 +62,8 @@ struct RankTimes {
   Duration span() const { return end - begin; }
 };
 
-/// It copies or fills memory: nodes of that kind, and kernels that CUDA and HIP call so ("Memcpy HtoD").
+/// It copies or fills memory: nodes of that kind, and kernels that CUDA, HIP ("Memcpy HtoD") and MTIA ("dma_request")
+/// call so.
 bool moves_memory(const NodeFacts& node);
 
 /// `recorded` says where spans are from. `arrivals`, of its communication in order of nodes, where it is not null.

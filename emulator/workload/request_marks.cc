@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view kRequests = "request_";
 constexpr const char* kArrival = "request_arrival";
 constexpr const char* kInputTokens = "request_input_tokens";
+constexpr const char* kHeldBatches = "request_held_batches";
 constexpr const char* kToken = "request_token";
 
 }  // namespace
@@ -23,17 +24,21 @@ void read_request_marks(const TraceNode& in, RankId rank, uint32_t place, std::v
   const auto is_about_requests = [](const TraceAttribute& attribute) { return attribute.name.starts_with(kRequests); };
   if (std::ranges::none_of(in.attributes, is_about_requests)) return;
   const std::vector<int64_t> arrivals = count_list_attribute(in, kArrival).value_or(std::vector<int64_t>());
-  const auto tokens = count_list_attribute(in, kInputTokens);
-  if (tokens && tokens->size() != arrivals.size()) {
-    fail_input("node {} \"{}\": {} has {} numbers and {} {}; each request that arrives must have one", in.id, in.name,
-               kInputTokens, tokens->size(), kArrival, arrivals.size());
-  }
+  const auto beside_arrivals = [&](const char* name) {
+    auto list = count_list_attribute(in, name);
+    if (list && list->size() != arrivals.size())
+      fail_input("node {} \"{}\": {} has {} numbers and {} {}; each request that arrives must have one", in.id, in.name,
+                 name, list->size(), kArrival, arrivals.size());
+    return list;
+  };
+  const auto tokens = beside_arrivals(kInputTokens), held = beside_arrivals(kHeldBatches);
   for (size_t i = 0; i < arrivals.size(); ++i) {
     marks.push_back({.rank = rank,
                      .place = place,
                      .request = arrivals[i],
                      .arrives = true,
-                     .input_tokens = tokens ? (*tokens)[i] : 0});
+                     .input_tokens = tokens ? (*tokens)[i] : 0,
+                     .held_batches = held ? std::optional((*held)[i]) : std::nullopt});
   }
   for (const int64_t request : count_list_attribute(in, kToken).value_or(std::vector<int64_t>()))
     marks.push_back({.rank = rank, .place = place, .request = request});

@@ -78,6 +78,36 @@ TEST(Batching, PrefixesAreNotComputed) {
   EXPECT_THAT(plan_batches(mixed(8, 2), requests).prefill[0].batches.at(0).pieces, ElementsAre(prompt(0, 4, 6)));
 }
 
+// A token has 2 x 8 heads / 2 shards x 128 elements x 4 layers x 2 bytes = 8,192 bytes at a rank. With room for 10 of
+// them: request 0 keeps 4 + 3 - 1 = 6, request 1 the other 4, and request 2, whose turn is the next, 5. Batches 0 to
+// 2 begin without it: the 4 that request 1 leaves after batch 0 are too few. Request 3, which would fit, does not
+// overtake.
+TEST(Batching, RequestsWaitForMemory) {
+  ServingModel model = mixed(100, 8);
+  model.mixed->kv_memory = Bytes(10 * 8'192);
+  const ServingPlan plan = plan_batches(model, requests_of({{4, 3}, {4, 1}, {5, 1}, {2, 1}}));
+  const auto& batches = plan.prefill[0].batches;
+  ASSERT_EQ(batches.size(), 4u);
+  EXPECT_THAT(batches[0].pieces, ElementsAre(prompt(0, 0, 4), prompt(1, 0, 4)));
+  EXPECT_THAT(batches[1].pieces, ElementsAre(next_token(0, 4)));
+  EXPECT_THAT(batches[2].pieces, ElementsAre(next_token(0, 5)));
+  EXPECT_THAT(batches[3].pieces, ElementsAre(prompt(2, 0, 5), prompt(3, 0, 2)));
+  EXPECT_THAT(plan.held, ElementsAre(0, 0, 3, 0));
+  expect_refused("request 0 has keys and values of 11 tokens, but kv_memory 81920 B has room for 10", [&] {
+    plan_batches(model, requests_of({{11, 1}}));
+  });
+}
+
+// Replicas have memory of their own: with two, requests 0 and 2 are at the first and 1 at the second.
+TEST(Batching, EachReplicaHasItsMemory) {
+  ServingModel model = mixed(100, 8);
+  model.experts = 2;
+  model.mixed->expert_parallel = 2, model.mixed->kv_memory = Bytes(5 * 8'192);
+  const ServingPlan plan = plan_batches(model, requests_of({{4, 1}, {4, 1}, {4, 1}}));
+  EXPECT_THAT(plan.prefill[0].batches.at(0).pieces, ElementsAre(prompt(0, 0, 4), prompt(1, 0, 4)));
+  EXPECT_THAT(plan.held, ElementsAre(0, 0, 1));
+}
+
 TEST(Batching, NothingBeginsBeforeItArrives) {
   std::vector<ServedRequest> requests = requests_of({{10, 1}, {10, 1}});
   requests[1].arrival = seconds(3);

@@ -129,6 +129,48 @@ TEST_F(Inference, TokensGoToTheirExperts) {
   EXPECT_TRUE(sends_of(ranks[2]).empty());
 }
 
+// The first layer is dense; in the second, 5 tokens of either replica have 2 of 4 experts each, and rank 0's experts
+// are by far the most popular: 10 choices of every replica in all, of 64 elements of 2 bytes.
+TEST_F(Inference, TokensChooseTheirExperts) {
+  ServingModel model = small_service();
+  model.experts = 4, model.experts_per_token = 2, model.expert_ffn = 32;
+  model.shared_experts = 1, model.dense_layers = 1;
+  model.routing = {.popularity = RoutingModel::Popularity::kZipf, .exponent = 3};
+  model.prefill = ServingPool{.tensor_parallel = 1, .expert_parallel = 2};
+  const auto ranks = generate(model);
+  int64_t all = 0;
+  for (const uint32_t rank : {0u, 1u}) {
+    EXPECT_EQ(collectives_of(ranks[rank]).at("prefill0.ep0 ALL_TO_ALL").count, 2);
+    EXPECT_EQ(node_named(ranks[rank], "batch0.layer1.dispatch.all_to_all").size, 10 * 64 * 2);
+    all += node_named(ranks[rank], "batch0.layer1.combine.all_to_all").size;
+  }
+  EXPECT_EQ(all, 2 * 10 * 64 * 2);  // what has come goes back
+  EXPECT_NE(node_named(ranks[0], "batch0.layer1.combine.all_to_all").size, all / 2);
+  const auto& nodes = ranks[0];
+  const WrittenNode& shared = node_named(nodes, "batch0.layer1.shared");
+  EXPECT_THAT(shared.after, ElementsAre(node_named(nodes, "batch0.layer1.router").id));
+  const WrittenNode& experts = node_named(nodes, "batch0.layer1.mlp");
+  EXPECT_TRUE(depends(nodes, experts, shared));
+  EXPECT_TRUE(depends(nodes, experts, node_named(nodes, "batch0.layer1.dispatch.all_to_all")));
+}
+
+// Three quarters of the choices go to rank 0, as in the file: of 10 by each replica 7.5, by largest remainders 8 (the
+// first of equal ones).
+TEST_F(Inference, RecordedTokensAreProportions) {
+  ServingModel model = small_service();
+  model.experts = 4, model.experts_per_token = 2, model.layers = 1;
+  const std::string file = folder_ / "tokens.csv";
+  std::ofstream(file) << "300,100\n3,1\n";
+  model.routing = {.popularity = RoutingModel::Popularity::kRecorded, .file = file};
+  model.mixed = ServingPool{.tensor_parallel = 1, .expert_parallel = 2};
+  model.prefill = model.decode = std::nullopt;
+  const auto ranks = generate(model);
+  EXPECT_EQ(node_named(ranks[0], "batch0.layer0.combine.all_to_all").size, 16 * 64 * 2);
+  EXPECT_EQ(node_named(ranks[1], "batch0.layer0.combine.all_to_all").size, 4 * 64 * 2);
+  std::ofstream(file) << "0,0\n3,1\n";
+  expect_refused("row 1 has no tokens", [&] { generate_inference(model, prefix_); });
+}
+
 TEST_F(Inference, OnePoolSendsNoKeysAndValues) {
   ServingModel model = small_service();
   model.mixed = model.prefill;
@@ -166,6 +208,7 @@ TEST_F(Inference, NodesTellWhatBecomesOfRequests) {
   std::map<int64_t, int> arrivals, prompts, decoded;
   for (const RequestMark& mark : marks()) {
     EXPECT_EQ(mark.input_tokens, mark.arrives ? 10 : 0);
+    EXPECT_FALSE(mark.held_batches);
     ++(mark.arrives ? arrivals : mark.rank == RankId(0) ? prompts : decoded)[mark.request];
     EXPECT_TRUE(mark.rank == RankId(0) || mark.rank == RankId(2));
   }

@@ -47,13 +47,13 @@ class MissingRanks : public ::testing::Test {
     CallWriter calls({.path = "", .rank = rank, .world_size = 4, .groups = groups}, writer);
     calls.write_groups();
     PytorchCall reduce{.kind = CallKind::kAllReduce, .group = groups[1].name, .input = reduced};
-    const auto first = calls.write(reduce, "reduce", 0, std::nullopt, {});
+    const auto first = calls.write(reduce, "reduce", {}, std::nullopt, {});
     PytorchCall pass{
         .kind = rank < 2 ? CallKind::kSend : CallKind::kReceive, .group = groups[0].name, .input = Bytes(7)};
     pass.rank = rank < 2 ? 1 : 0;
-    if (in_pipeline) calls.write(pass, "pass", 0, std::nullopt, {first});
+    if (in_pipeline) calls.write(pass, "pass", {}, std::nullopt, {first});
     conversion_.add(writer);
-    recorded_.push_back({rank, groups});
+    recorded_.push_back({.rank = rank, .groups = groups});
   }
   std::string error_of(uint32_t ranks, const FillOptions& options) {
     try {
@@ -97,6 +97,15 @@ TEST_F(MissingRanks, AreCopiesOfThoseAtTheSamePlace) {
   EXPECT_EQ(node_named(last, "pass").source, 1);
   EXPECT_EQ(node_named(last, "pass").destination, 3);
   EXPECT_EQ(node_named(first, "pass").tag, node_named(last, "pass").tag);
+}
+
+TEST_F(MissingRanks, CopiesOfARankOfWhichNotAllIsKnownAreSaidToLackItAsWell) {
+  record(0, Bytes(100));
+  record(2, Bytes(60));
+  recorded_[1].unknown = 5;
+  complete_ranks(recorded_, 4, {.fill_missing = true}, conversion_);
+  EXPECT_THAT(conversion_.warnings,
+              ElementsAre(HasSubstr("ranks 3 lack communication as rank 2 does, of which 5 operations")));
 }
 
 TEST_F(MissingRanks, WithoutARankAtTheirPlaceAreAnError) {

@@ -62,6 +62,21 @@ TEST_F(ParamComms, ACallRunsBesideWhatFollowsUntilItIsAwaited) {
   EXPECT_THAT(node_named(nodes, "barrier").after, ElementsAre(node_named(nodes, "all_gather").id));
 }
 
+// Names as PyTorch records them; sizes are those of all tensors together.
+TEST_F(ParamComms, CoalescedCallsAreOneCollective) {
+  const auto nodes = convert({R"([
+    {"comms": "all_gather_into_tensor_coalesced", "req": 1, "in_msg_size": 10, "out_msg_size": 20, "dtype": "Float"},
+    {"comms": "reduce_scatter_tensor_coalesced", "req": 2, "in_msg_size": 6, "out_msg_size": 3, "dtype": "Half"},
+    {"comms": "allreduce_coalesced", "req": 3, "in_msg_size": 7, "out_msg_size": 7, "dtype": "Byte"}])"});
+  ASSERT_THAT(nodes, SizeIs(3));
+  EXPECT_EQ(nodes[0].kind, chakra::ALL_GATHER);
+  EXPECT_EQ(nodes[0].size, 40);
+  EXPECT_EQ(nodes[1].kind, chakra::REDUCE_SCATTER);
+  EXPECT_EQ(nodes[1].size, 12);
+  EXPECT_EQ(nodes[2].kind, chakra::ALL_REDUCE);
+  EXPECT_EQ(nodes[2].size, 7);
+}
+
 TEST_F(ParamComms, WorkOfComputations) {
   const auto entries = parse_param_comms("list.json", R"([
     {"compute": "gemm", "count": 3, "mm0_dim0": 2, "mm0_dim1": 3, "mm1_dim0": 3, "mm1_dim1": 5, "dtype": "Half"},

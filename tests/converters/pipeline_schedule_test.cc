@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 
@@ -46,32 +47,43 @@ TEST(Interleaved, IsTheOrderOfThePaper) {
   EXPECT_THAT(text_of(interleaved(4, 3, 2, 8)), ::testing::StartsWith("F0 F1 F2 F3 F0.1 B0.1 F1.1 B1.1 F2.1 B2.1"));
 }
 
-/// When the last stage of all is done, with passes of the given times and transfers that take none. A pass waits for
-/// the same micro-batch in the stage before it (forward), or behind it (backward). -1 where the stages wait for each
-/// other.
+/// Where a part of a stage is among all, in the order of the layers.
+uint32_t place_of(PipelineOrder order, uint32_t stages, uint32_t stage, uint32_t part) {
+  if (order != PipelineOrder::kDualPipe) return part * stages + stage;
+  return (part == 0) == (stage < stages / 2) ? stage : stages - 1 - stage;
+}
+
+/// When the last stage of all is done, with passes of the given times and transfers that take none; two beside each
+/// other begin and end together, and take `together`. A pass waits for the same micro-batch in the stage before it
+/// (forward), or behind it (backward). -1 where the stages wait for each other.
 int64_t makespan(PipelineOrder order, uint32_t stages, uint32_t parts, uint32_t micro_batches,
-                 const std::map<Pass, int64_t>& times) {
+                 const std::map<Pass, int64_t>& times, int64_t together = 0) {
   std::vector<std::vector<PipelineStep>> steps;
   for (uint32_t s = 0; s < stages; ++s) steps.push_back(pipeline_steps(order, stages, s, parts, micro_batches));
   std::map<std::tuple<bool, uint32_t, uint32_t>, int64_t> ends;  // forward, place among all parts, micro-batch
+  const auto ready = [&](uint32_t s, const PipelineStep& step) -> std::optional<int64_t> {
+    const uint32_t place = place_of(order, stages, s, step.part), last = stages * parts - 1;
+    const bool forward = step.pass == Pass::kForward;
+    if (step.pass == Pass::kWeight || place == (forward ? 0 : last)) return 0;
+    const auto before = ends.find({forward, forward ? place - 1 : place + 1, step.micro_batch});
+    return before == ends.end() ? std::nullopt : std::optional(before->second);
+  };
   std::vector<size_t> next(stages);
   std::vector<int64_t> free(stages);
   for (bool moves = true; moves;) {
     moves = false;
     for (uint32_t s = 0; s < stages; ++s) {
       while (next[s] < steps[s].size()) {
-        const PipelineStep& step = steps[s][next[s]];
-        const uint32_t place = step.part * stages + s, last = stages * parts - 1;
-        const bool forward = step.pass == Pass::kForward;
-        int64_t start = free[s];
-        if (step.pass != Pass::kWeight && place != (forward ? 0 : last)) {
-          const auto before = ends.find({forward, forward ? place - 1 : place + 1, step.micro_batch});
-          if (before == ends.end()) break;
-          start = std::max(start, before->second);
+        const bool two = next[s] + 1 < steps[s].size() && steps[s][next[s] + 1].beside;
+        const auto first = ready(s, steps[s][next[s]]), second = two ? ready(s, steps[s][next[s] + 1]) : 0;
+        if (!first || !second) break;
+        free[s] = std::max({free[s], *first, *second}) + (two ? together : times.at(steps[s][next[s]].pass));
+        for (const size_t end = next[s] + (two ? 2 : 1); next[s] < end; ++next[s]) {
+          const PipelineStep& step = steps[s][next[s]];
+          if (step.pass == Pass::kWeight) continue;
+          ends[{step.pass == Pass::kForward, place_of(order, stages, s, step.part), step.micro_batch}] = free[s];
         }
-        free[s] = start + times.at(step.pass);
-        if (step.pass != Pass::kWeight) ends[{forward, place, step.micro_batch}] = free[s];
-        ++next[s], moves = true;
+        moves = true;
       }
     }
   }
@@ -97,6 +109,35 @@ TEST(PipelineSteps, HaveTheBubblesOfThePapers) {
     // A part takes 1 / v of a stage.
     EXPECT_EQ(makespan(PipelineOrder::kInterleaved, p, 2, m, even), 2 * 30 * m + 30 * (p - 1));
     EXPECT_EQ(makespan(PipelineOrder::kInterleaved, p, 3, m, even), 3 * 30 * m + 30 * (p - 1));
+  }
+}
+
+// Four stages, eight micro-batches: 0 to 3 from the front, 4 to 7 from behind, by the steps of dualpipe.py. The
+// opposite stage does the same with the other half.
+TEST(DualPipe, IsTheOrderOfItsAuthors) {
+  EXPECT_EQ(text_of(dual_pipe(4, 0, 8)), "F0 F1 F2 F4.1 I4.1 W4.1 F5.1 F3 B5.1 F6.1 B0 B6.1 F7.1 B1 B7.1 I2 W2 I3 W3");
+  EXPECT_EQ(text_of(dual_pipe(4, 3, 8)), "F4 F5 F6 F0.1 I0.1 W0.1 F1.1 F7 B1.1 F2.1 B4 B2.1 F3.1 B5 B3.1 I6 W6 I7 W7");
+  std::string beside;
+  for (const PipelineStep& step : dual_pipe(4, 0, 8)) beside += step.beside ? '1' : '0';
+  EXPECT_EQ(beside, "0000000010100100000");
+}
+
+// (p / 2 - 1) (F&B + B - 3 W), of the table in the authors' README, where F, I and W are equal: what a stage does not
+// work. Each runs its M micro-batches once, with F = I = W = 10 in 30 M less what its pairs save; stages have different
+// numbers of pairs, and the formula is of those with the most.
+TEST(DualPipe, HasTheBubbleOfItsAuthors) {
+  const std::map<Pass, int64_t> times = {
+      {Pass::kForward, 10}, {Pass::kBackward, 20}, {Pass::kInput, 10}, {Pass::kWeight, 10}};
+  for (const uint32_t p : {2u, 4u, 8u, 16u}) {
+    for (const uint32_t m : {2 * p, 2 * p + 4, 4 * p}) {
+      const int64_t bubble = (p / 2 - 1) * (30 + 20 - 3 * 10);
+      EXPECT_EQ(makespan(PipelineOrder::kDualPipe, p, 1, m, times, 30), 30 * m + bubble);
+      int64_t pairs = 0;
+      for (uint32_t stage = 0; stage < p; ++stage)
+        pairs = std::max(pairs, std::ranges::count_if(dual_pipe(p, stage, m), &PipelineStep::beside));
+      const int64_t shorter = (p / 2 - 1) * (24 + 20 - 3 * 10);
+      EXPECT_EQ(makespan(PipelineOrder::kDualPipe, p, 1, m, times, 24), 30 * m - (30 - 24) * pairs + shorter);
+    }
   }
 }
 

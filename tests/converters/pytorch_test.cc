@@ -69,7 +69,7 @@ class Pytorch : public ::testing::Test {
     made_ = convert_pytorch(pair_pytorch_files(files), folder_ / "out", progress);
     return read_written(trace_file(made_.prefix, 0));
   }
-  void convert_again(const std::vector<std::string>& files, const FillOptions& options) {
+  void convert_again(const std::vector<std::string>& files, const PytorchOptions& options) {
     std::filesystem::remove_all(folder_ / "out");
     ConversionProgress progress;
     made_ = convert_pytorch(pair_pytorch_files(files), folder_ / "out", progress, options);
@@ -105,6 +105,47 @@ TEST_F(Pytorch, AnOperatorHasTheTimeThatThoseWithinItDoNotHave) {
   EXPECT_TRUE(nodes[2].on_host);
 }
 
+// The host from 0.4 to 100.4 with an inner operator from 20.2 to 50.9, a kernel of 5.5 us and an all-reduce behind it.
+// Both ends are rounded down and count from 1, so that all is at work when it was, and the outer operator goes on
+// at 50.
+TEST_F(Pytorch, StartTimesAreThoseOfTheRecording) {
+  Events events;
+  events.host("outer", 0.4, 100).host("inner", 20.2, 30.7);
+  events.launch("gemm", 25, 30.6, 5.5, 7).launch("ncclDevKernel_AllReduce", 60, 61.2, 40.9, 9, 1, kAllReduce);
+  const std::string file = testing::write_text(folder_ / "kineto.json", events.json());
+  convert_again({file}, {.start_times = true});
+  const auto nodes = read_written(trace_file(made_.prefix, 0));
+  using Times = std::tuple<std::string, uint64_t, uint64_t>;
+  std::vector<Times> times;
+  for (const WrittenNode& node : nodes)
+    if (!node.group.empty() || node.on_host || node.name == "gemm")
+      times.emplace_back(node.name, node.start, node.micros);
+  EXPECT_THAT(times, UnorderedElementsAre(Times("outer", 1, 20), Times("inner", 21, 30), Times("outer", 51, 50),
+                                          Times("gemm", 31, 6), Times("ncclDevKernel_AllReduce", 62, 41)));
+  convert_again({file}, {});
+  for (const WrittenNode& node : read_written(trace_file(made_.prefix, 0))) EXPECT_EQ(node.start, 0u);
+}
+
+TEST_F(Pytorch, OtherBackendsAreNamed) {
+  Events events;
+  events.add("user_annotation", "gloo:all_reduce", 1, 0, 10, "").host("gloo:barrier", 20, 5).host("aten::mul", 30, 5);
+  convert(events);
+  EXPECT_THAT(made_.warnings, ElementsAre(HasSubstr("1 gloo:all_reduce, 1 gloo:barrier: stays time of the host")));
+}
+
+// As its profiler has it: operations with a stream, copies among them, and others of the command processor without one.
+TEST_F(Pytorch, OperationsOfMtiaAreTheAccelerators) {
+  Events events;
+  events.add("mtia_runtime", "runFunction", 1, 10, 5, R"("correlation": 4)");
+  events.add("mtia_ccp_events", "fc-dtype_Float", 9, 20, 30, R"("stream": 1, "correlation": 4)");
+  events.add("mtia_ccp_events", "dma_request", 9, 60, 5, R"("stream": 1, "size": 16)");
+  events.add("mtia_ccp_events", "dma_request", 9, 70, 5, R"("size": 16)");
+  const auto nodes = convert(events);
+  ASSERT_THAT(nodes, SizeIs(2));
+  EXPECT_EQ(nodes[0].micros, 30u);
+  EXPECT_THAT(nodes[1].after, ElementsAre(0));
+}
+
 TEST_F(Pytorch, KernelsThatCommunicateWithoutNcclAreNamed) {
   Events events;
   events.launch("void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>", 0, 10, 5, 7);
@@ -123,7 +164,7 @@ TEST_F(Pytorch, RanksThatWereNotRecordedAreNamedOrCopied) {
       folder_ / "k.json", Events().launch("ncclDevKernel_AllReduce_Sum", 0, 10, 5, 7, 1, all).json(info));
   convert_again({file}, {});
   EXPECT_THAT(made_.warnings, ElementsAre(HasSubstr("no trace is of ranks 0, 2-3 of 4")));
-  convert_again({file}, {.fill_missing = true});
+  convert_again({file}, {.fill = {.fill_missing = true}});
   EXPECT_EQ(made_.ranks, 4);
   EXPECT_EQ(made_.counts.bytes, 4 * 400);
   EXPECT_THAT(made_.warnings, IsEmpty());

@@ -113,11 +113,13 @@ TEST(TransformerStorage, EachRankReadsWhatItKeeps) {
 
 // Each parameter is in a checkpoint once, however the model is divided: of two layers' experts 4 x 2 x 64 x 256 =
 // 131,072 parameters, of their attention and router 4 x 64^2 + 4 x 64 = 16,640, and the embedding.
-TEST(TransformerStorage, AParameterIsWrittenOnce) {
+class WholeCheckpoint : public ::testing::TestWithParam<PipelineOrder> {};
+TEST_P(WholeCheckpoint, HasEachParameterOnce) {
   for (const auto order : {TransformerModel::Order::kTensorData, TransformerModel::Order::kDataTensor}) {
     for (const uint32_t zero : {0, 1, 2, 3}) {
       for (const auto writers : {StorageModel::Writers::kFirst, StorageModel::Writers::kAll}) {
         TransformerModel model = four_replicas(zero);
+        model.pipeline = GetParam(), model.micro_batches = 4;
         model.pipeline_parallel = 2, model.context_parallel = 2;
         model.experts = 4, model.expert_parallel = 2;
         model.shard_replicas = zero == 0 ? 1 : 2;
@@ -135,6 +137,9 @@ TEST(TransformerStorage, AParameterIsWrittenOnce) {
     }
   }
 }
+// With DualPipe a stage and its opposite both have the layers of either.
+INSTANTIATE_TEST_SUITE_P(All, WholeCheckpoint,
+                         ::testing::Values(PipelineOrder::kOneForwardOneBackward, PipelineOrder::kDualPipe));
 
 class StorageTraces : public ::testing::Test {
  protected:

@@ -25,6 +25,7 @@ struct WrittenNode {
   int64_t kind = -1, size = -1, source = -1, destination = -1, tag = -1, stream = -1, root = -1;
   std::string group, splits, metadata;
   int64_t flops = -1;
+  uint64_t start = 0;
 };
 
 inline std::vector<WrittenNode> read_written(const std::filesystem::path& path) {
@@ -50,7 +51,8 @@ inline std::vector<WrittenNode> read_written(const std::filesystem::path& path) 
                      .group = string_attribute(node, "pg_name").value_or(""),
                      .splits = string_attribute(node, "comm_splits").value_or(""),
                      .metadata = std::string(node.inputs.values),
-                     .flops = integer(node, "num_ops")});
+                     .flops = integer(node, "num_ops"),
+                     .start = node.start});
   }
   return nodes;
 }

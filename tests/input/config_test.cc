@@ -389,6 +389,7 @@ TEST_F(Config, ATransformerHasEveryKey) {
             "routing: {popularity: zipf, exponent: 1.5, drift: 3, seed: 9, capacity: 1.25, node_limit: 2, "
             "node_ranks: 2}, micro_batches: 4, tensor_parallel: 2, sequence_parallel: on, context_parallel: 2, "
             "causal: contiguous, pipeline_parallel: 2, pipeline: interleaved, virtual_stages: 3, "
+            "pipeline_layers: [1, 2, 2, 2, 2, 3], "
             "data_parallel: 4, expert_parallel: 4, zero: 3, shard_replicas: 2, reshard_after_forward: off, "
             "prefetch: 2, overlap: off, tied_embeddings: off}"})
           .workload.generate->transformer;
@@ -412,6 +413,7 @@ TEST_F(Config, ATransformerHasEveryKey) {
   EXPECT_EQ(model.causal, TransformerModel::Causal::kContiguous);
   EXPECT_EQ(model.pipeline, PipelineOrder::kInterleaved);
   EXPECT_EQ(model.virtual_stages, 3u);
+  EXPECT_EQ(model.pipeline_layers, (std::vector<uint32_t>{1, 2, 2, 2, 2, 3}));
   EXPECT_EQ(model.shard_replicas, 2u);
   EXPECT_FALSE(model.reshard_after_forward);
   EXPECT_EQ(model.prefetch, 2u);
@@ -436,7 +438,10 @@ TEST_F(Config, APublishedModelIsServed) {
   EXPECT_EQ(grouped.inference.attention.latent, 0);
   const RunConfig latent =
       load("workload: {generate: {kind: inference, model: deepseek-v3, inference: {mixed: {}}}}\nports: {count: 4}\n");
-  EXPECT_EQ(latent.workload.generate->transformer.ffn, 2'048);
+  EXPECT_EQ(latent.workload.generate->transformer.ffn, 18'432);
+  EXPECT_EQ(latent.workload.generate->transformer.expert_ffn, 2'048);
+  EXPECT_EQ(latent.workload.generate->transformer.shared_experts, 1u);
+  EXPECT_EQ(latent.workload.generate->transformer.dense_layers, 3u);
   EXPECT_EQ(latent.workload.generate->inference.attention.latent, 512);
   EXPECT_EQ(latent.workload.generate->inference.attention.query_latent, 1'536);
   const std::string printed = resolved_json(latent);

@@ -44,6 +44,15 @@ constexpr WrongService kWrongServices[] = {
      ":2: inference.arrivals.file: there is no file /absent.csv"},
     {"CacheWithoutRanks", "inference: {mixed: {}, cache: {hit: 10%}}",
      ":2: inference.cache.ranks: requests hit a cache without ranks"},
+    {"NoMemory", "inference: {mixed: {kv_memory: 0B}}", ":2: inference.mixed.kv_memory: "},
+    {"SharedAlone", "shared_experts: 1\ninference: {mixed: {}}", ":2: shared_experts: needs 'experts' above 1"},
+    {"WidthOfExperts", "experts: 2\nexpert_ffn: 5\ninference: {mixed: {}}",
+     ":4: inference.mixed.tensor_parallel: expert_ffn 5 is not a multiple of 2"},
+    {"DenseLayers", "experts: 2\ndense_layers: 9\ninference: {mixed: {}}", ":3: dense_layers: 9 is above layers 4"},
+    {"Capacity", "experts: 2\nrouting: {capacity: 1}\ninference: {mixed: {}}",
+     ":3: routing.capacity: is for training; a service drops no tokens"},
+    {"Drift", "experts: 2\nrouting: {drift: 5}\ninference: {mixed: {}}",
+     ":3: routing.drift: is for 'popularity: zipf'"},
     {"KeyOfTraining", "micro_batches: 4\ninference: {mixed: {}}", ":2: micro_batches: is not for 'kind: inference'"},
 };
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <tuple>
 
 #include "emulator/nic_check/catalogue.h"
 #include "emulator/nic_check/emulated_bench.h"

@@ -15,7 +15,13 @@ using namespace rankwire::testing;  // NOLINT: the vocabulary of this file
 using ::testing::HasSubstr;
 
 RequestMarkInfo arrival_mark(uint32_t node, int64_t request, int64_t input) {
-  return {.rank = RankId(0), .node = node, .request = request, .arrives = true, .job = JobId(0), .input_tokens = input};
+  return {.rank = RankId(0),
+          .node = node,
+          .request = request,
+          .arrives = true,
+          .job = JobId(0),
+          .input_tokens = input,
+          .held_batches = request == 0 ? 4 : 0};
 }
 RequestMarkInfo token_mark(uint32_t node, int64_t request) {
   return {.rank = RankId(0), .node = node, .request = request, .job = JobId(0)};
@@ -72,6 +78,9 @@ TEST_F(Requests, HaveTheTimesOfTheirTokens) {
   ASSERT_EQ(table.sides.size(), 2u);
   EXPECT_EQ(table.rows[0].info.output_tokens, 3u);
   EXPECT_EQ(table.rows[0].info.input_tokens, 500);
+  EXPECT_EQ(table.rows[0].info.held_batches, 4);
+  EXPECT_EQ(requests_json(table)["held"].dump(), R"({"requests":1,"batches":4})");
+  EXPECT_THAT(requests_text(table), HasSubstr("1 of 2 waited for memory while 4 batches began"));
   const RequestTimes& first = *table.rows[0].times[0];
   EXPECT_EQ(first.ttft(), microseconds(90));
   EXPECT_EQ(first.tpot(), microseconds(75));
@@ -110,7 +119,7 @@ TEST_F(Requests, WithoutTheirLastTokenAreNotComplete) {
 TEST_F(Requests, AreInFilesAndTexts) {
   const RequestTable table = read_requests(record(kObjectives));
   EXPECT_THAT(requests_csv(table),
-              HasSubstr("\n0,0,0,500,3,10000000,100000000,250000000,90000000,75000000,240000000,0,10000000,100000000,"
+              HasSubstr("\n0,0,0,500,3,4,10000000,100000000,250000000,90000000,75000000,240000000,0,10000000,100000000,"
                         "150000000,90000000,,,0\n"));
   const auto json = requests_json(table);
   EXPECT_EQ(json["objectives"]["ttft_ps"], 80'000'000);

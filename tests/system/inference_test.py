@@ -86,6 +86,30 @@ class Inference(RankwireTest):
                 run = self.call("simulate", configuration(inference, ranks), "--twin")
                 self.assert_delivered(run)
                 self.assert_served(run.summary["requests"]["emulated"])
+                self.assertIsNone(run.summary["requests"]["held"])
+
+    def test_requests_wait_for_memory_and_tokens_choose_experts(self):
+        """A token has 2 heads x 2 x 16 elements x 2 layers x 2 bytes = 256 at a shard, and a request 64 + 5 - 1 tokens:
+        there is room for one at a time, though all arrive nearly at once."""
+        inference = service(
+            mixed={"tensor_parallel": 2, "expert_parallel": 2, "kv_memory": f"{68 * 256}B"},
+            arrivals={"rate": 1e5, "requests": 8},
+        )
+        del inference["prefill"], inference["decode"]
+        config = configuration(inference)
+        config["workload"]["generate"] |= {"experts": 4, "experts_per_token": 2, "shared_experts": 1, "dense_layers": 1}
+        config["workload"]["generate"]["routing"] = {"popularity": "zipf", "drift": 8}
+        run = self.call("simulate", config, "--twin")
+        self.assert_delivered(run)
+        self.assert_served(run.summary["requests"]["emulated"])
+        self.assertEqual(schema_errors("summary", run.summary), [])
+        # Two replicas with four requests each: all but the first of either wait, but those whose turn never came first.
+        held = [int(row["held_batches"]) for row in run.rows("requests")]
+        self.assertEqual(held[:2], [0, 0])
+        self.assertGreaterEqual(sum(count > 0 for count in held), 3)
+        self.assertEqual(
+            run.summary["requests"]["held"], {"requests": sum(count > 0 for count in held), "batches": sum(held)}
+        )
 
     def test_requests_of_a_file(self):
         (self.folder / "requests.csv").write_text(

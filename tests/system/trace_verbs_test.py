@@ -105,6 +105,42 @@ class TraceParts(RankwireTest):
         self.assertEqual(process.returncode, status, process.stdout + process.stderr)
         return json.loads(process.stdout)
 
+    def test_choose_finds_the_kinds_that_were_generated(self):
+        """Three kinds of jobs, and of each some that differ little: the nearest to another kind is far away."""
+        kinds = {
+            "dense": ({"kind": "transformer", "layers": 2, "hidden": 64, "sequence": 32}, "micro_batches", (4, 5, 6)),
+            "dlrm": ({"kind": "dlrm"}, "dlrm.batch", (128, 160)),
+            "mlp": ({"kind": "mlp"}, "mlp.batch", (64, 80)),
+        }
+        sets = []
+        for name, (spec, key, values) in kinds.items():
+            for value in values:
+                file = self.folder / f"{name}-{value}.yaml"
+                section, _, last = key.rpartition(".")
+                file.write_text(json.dumps(spec | ({section: {last: value}} if section else {key: value})))
+                process = rankwire("trace", "generate", file, "--out", self.folder / f"{name}-{value}")
+                self.assertEqual(process.returncode, OK, process.stderr)
+                sets.append(self.folder / f"{name}-{value}")
+        process = rankwire("trace", "choose", *sets, "--count", 3, "--json")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        report = json.loads(process.stdout)
+        clusters = {
+            tuple(sorted({str(name).rsplit("/", 1)[1].split("-")[0] for name in each["stands_for"]}))
+            for each in report["representatives"]
+        }
+        self.assertEqual(clusters, {("dense",), ("dlrm",), ("mlp",)})
+        self.assertEqual([len(each["stands_for"]) for each in report["representatives"]], [3, 2, 2])
+        self.assertAlmostEqual(sum(each["weight"] for each in report["representatives"]), 1)
+        # The middle one of the three is the nearest to both others.
+        self.assertTrue(report["representatives"][0]["set"].endswith("dense-5"))
+        self.assertGreater(report["coverage"], 0.9)
+        process = rankwire("trace", "choose", *sets, "--coverage", "90%")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertIn("3 of 7 sets", process.stdout)
+        for arguments, text in (((), "give --count"), (("--count", 8), "8 of 7 sets of traces cannot be chosen")):
+            process = rankwire("trace", "choose", *sets, *arguments)
+            self.assert_one_line_error(process, USAGE, text)
+
     def test_select(self):
         part = self.folder / "part"
         made = self.trace("select", "--only-kinds", "compute", "--only-ranks", "1", "--out", part)

@@ -37,6 +37,7 @@ TEST_F(RequestMarks, AreThoseOfTheLists) {
   set("comm_size", "8");
   set("request_arrival", "[4, 5]");
   set("request_input_tokens", "[100, 20]");
+  set("request_held_batches", "[0, 3]");
   set("request_token", "[1]");
   const std::vector<RequestMark> marks = read();
   ASSERT_EQ(marks.size(), 3u);
@@ -47,6 +48,7 @@ TEST_F(RequestMarks, AreThoseOfTheLists) {
   EXPECT_TRUE(marks[0].arrives && marks[1].arrives && !marks[2].arrives);
   EXPECT_EQ(marks[1].request, 5);
   EXPECT_EQ(marks[1].input_tokens, 20);
+  EXPECT_EQ(marks[1].held_batches, 3);
   EXPECT_EQ(marks[2].request, 1);
 }
 
@@ -54,6 +56,7 @@ TEST_F(RequestMarks, MayLackTheTokensOfTheInput) {
   set("request_arrival", "[4]");
   ASSERT_EQ(read().size(), 1u);
   EXPECT_EQ(read()[0].input_tokens, 0);
+  EXPECT_FALSE(read()[0].held_batches);
 }
 
 TEST_F(RequestMarks, OfOtherNodesAreNone) {
