@@ -47,8 +47,7 @@ class Replay {
       Flow& flow = flows_[job_.messages[i].flow];
       job_.messages[i].sent ? begin(flow, i) : send_to_nic(flow, i);
     }
-    for (Flow& flow : flows_)
-      while (!flow.under_way.empty()) finish_oldest(flow);
+    finish_all();
     tell();
   }
 
@@ -153,6 +152,11 @@ class Replay {
     ++sent_;
   }
 
+  void finish_all() {
+    for (Flow& flow : flows_)
+      while (!flow.under_way.empty()) finish_oldest(flow);
+  }
+
   void finish_those_before(Time posted) {
     for (Flow& flow : flows_)
       while (!flow.under_way.empty() && job_.messages[flow.under_way.front().message].delivered <= posted)
@@ -213,6 +217,9 @@ class Replay {
   void send_to_nic(Flow& flow, size_t index) {
     const ReplayedMessage& message = job_.messages[index];
     const uint32_t packets = packets_in(message), first_psn = flow.end->next_psn;
+    // Large ones go where the NIC's own come from.
+    const bool is_large = message.bytes > NicBench::kSpace;
+    if (is_large) finish_all();
     std::multimap<uint32_t, ReplayedAction> planned(message.packets.begin(), message.packets.end());
     const uint64_t received = bench_.post_receive(*flow.end);
     const Time until = bench_.now() + patience();
@@ -247,6 +254,7 @@ class Replay {
     bench_.require(completion.has_immediate && completion.immediate == static_cast<uint32_t>(index), {},
                    fmt::format("message {} came with the immediate data of another", index));
     bench_.expect_memory(place_of(message), payload_to_nic(index, 0, message.bytes), fmt::format("message {}", index));
+    if (is_large) bench_.write_pattern(NicBench::kLarge, message.bytes);
     ++received_;
   }
 

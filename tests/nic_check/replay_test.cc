@@ -34,10 +34,10 @@ ReplayedJob exchange(std::vector<std::pair<uint32_t, ReplayedAction>> of_sent,
   return job;
 }
 
-CaseOutcome replay(const ReplayedJob& job, NicMutant mutant = NicMutant::kNone) {
+CaseOutcome replay(const ReplayedJob& job, NicMutant mutant = NicMutant::kNone, const BenchScale& scale = {}) {
   static const std::atomic<bool> kGoesOn{false};
   const testing::TemporaryFolder folder;
-  EmulatedBench bench(mutant, IpVersion::kIpv4);
+  EmulatedBench bench(mutant, IpVersion::kIpv4, scale);
   const SuiteResult suite = run_suite(nic_tests(replay_cases(job), &bench.bench()),
                                       {.name = "nic-check", .version = "test", .folder = folder.path()}, kGoesOn);
   return suite.cases.at(0).outcome;
@@ -76,6 +76,16 @@ TEST(Replay, FindsANicThatTakesACorruptPacket) {
   const CaseOutcome outcome = replay(exchange({}, {{2, kCorrupt}}), NicMutant::kNoIcrcCheck);
   EXPECT_EQ(outcome.verdict, CaseVerdict::kFail);
   EXPECT_THAT(outcome.reason, HasSubstr("message 2: byte"));
+}
+
+// What the NIC receives lies where its own large messages come from, which are sent before and afterwards.
+TEST(Replay, KeepsLargeMessagesApart) {
+  constexpr uint32_t kLarge = (1 << 20) + kBytes;
+  ReplayedJob job{.mtu = kMtu, .flows = 1};
+  for (int i = 0; i < 3; ++i)
+    job.messages.push_back({.sent = i != 1, .bytes = kLarge, .posted = Time(i), .delivered = Time(10)});
+  const CaseOutcome outcome = replay(job, NicMutant::kNone, {.largest = 2 << 20});
+  EXPECT_EQ(outcome.verdict, CaseVerdict::kPass) << outcome.reason;
 }
 
 // 40 messages of a queue pair wait for each other, and for no message of the peer's.
