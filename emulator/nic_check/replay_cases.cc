@@ -133,22 +133,22 @@ class Replay {
   }
 
   void finish_oldest(Flow& flow) {
-    const auto [index, id] = flow.under_way.front();
+    const UnderWay oldest = flow.under_way.front();
     bench_.run_until(
         [&] {
           make_room_in_capture();
-          return bench_.completion(id) != nullptr;
+          return bench_.completion(oldest.id) != nullptr;
         },
         patience());
-    bench_.expect_completion(id, WorkStatus::kSuccess, Duration());
-    const std::vector<uint8_t> wanted = NicBench::pattern_bytes(job_.messages[index].bytes);
+    bench_.expect_completion(oldest.id, WorkStatus::kSuccess, Duration());
+    const std::vector<uint8_t> wanted = NicBench::pattern_bytes(job_.messages[oldest.message].bytes);
     std::vector<uint8_t>& received = flow.end->received;
     bench_.require(
         received.size() >= wanted.size() && std::ranges::equal(wanted, std::span(received).first(wanted.size())), {},
-        fmt::format("message {} completed, and what arrived is not what was sent", index));
+        fmt::format("message {} completed, and what arrived is not what was sent", oldest.message));
     received.erase(received.begin(), received.begin() + static_cast<std::ptrdiff_t>(wanted.size()));
     flow.under_way.pop_front();
-    bytes_under_way_ -= job_.messages[index].bytes;
+    bytes_under_way_ -= job_.messages[oldest.message].bytes;
     ++sent_;
   }
 
