@@ -93,11 +93,12 @@ class Inference(RankwireTest):
         there is room for one at a time, though all arrive nearly at once."""
         inference = service(
             mixed={"tensor_parallel": 2, "expert_parallel": 2, "kv_memory": f"{68 * 256}B"},
-            arrivals={"rate": 1e5, "requests": 8},
+            arrivals={"rate": 1e6, "requests": 8},
         )
         del inference["prefill"], inference["decode"]
         config = configuration(inference)
         config["workload"]["generate"] |= {"experts": 4, "experts_per_token": 2, "shared_experts": 1, "dense_layers": 1}
+        config["workload"]["generate"]["peak"] = "10Gflops"  # a batch then takes longer than all of them to come
         config["workload"]["generate"]["routing"] = {"popularity": "zipf", "drift": 8}
         run = self.call("simulate", config, "--twin")
         self.assert_delivered(run)
