@@ -141,7 +141,9 @@ class TableReader {
 
 std::vector<KernelRow> read_kernel_table(const std::filesystem::path& file,
                                          const std::function<std::vector<RankId>(const std::string&)>& members_of) {
-  if (std::filesystem::is_directory(file)) fail_input("{}: is a directory, not a table of kernels", file.string());
+  std::error_code unknown;  // is told when the file is opened
+  if (std::filesystem::is_directory(file, unknown))
+    fail_input("{}: is a directory, not a table of kernels", file.string());
   std::ifstream in(file);
   if (!in) fail_input("{}: the table of kernels cannot be read", file.string());
   TableReader reader(members_of);

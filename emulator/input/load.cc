@@ -25,7 +25,8 @@ void include_description(Tree& parent, const std::string& prefix) {
   Tree* generate = workload == nullptr ? nullptr : workload->find("generate");
   if (generate == nullptr || generate->kind != Tree::Kind::kScalar) return;
   const std::filesystem::path file = FilePath().parse(*generate);
-  if (!std::filesystem::exists(file))
+  std::error_code unknown;
+  if (std::filesystem::status(file, unknown).type() == std::filesystem::file_type::not_found)
     fail_at(generate->origin, "{}workload.generate: there is no file {}", prefix, file.string());
   *generate = read_yaml_file(file);
 }

@@ -35,7 +35,9 @@ SizePoint size_point(const std::string& line, const SizePoint* before) {
 }  // namespace
 
 std::vector<SizePoint> read_size_table(const std::filesystem::path& file) {
-  if (std::filesystem::is_directory(file)) fail_input("{}: is a directory, not a table of sizes", file.string());
+  std::error_code unknown;  // is told when the file is opened
+  if (std::filesystem::is_directory(file, unknown))
+    fail_input("{}: is a directory, not a table of sizes", file.string());
   std::ifstream in(file);
   if (!in) fail_input("{}: the table of sizes cannot be read", file.string());
   std::vector<SizePoint> points;

@@ -203,7 +203,8 @@ void Tree::erase(std::string_view key) {
 }
 
 Tree read_yaml_file(const std::filesystem::path& file) {
-  if (std::filesystem::is_directory(file)) fail_input("{}: is a directory, not a YAML file", file.string());
+  std::error_code unknown;  // is told when the file is opened
+  if (std::filesystem::is_directory(file, unknown)) fail_input("{}: is a directory, not a YAML file", file.string());
   std::ifstream stream(file);
   if (!stream) fail_input("{}: cannot be read: {}", file.string(), std::strerror(errno));
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};

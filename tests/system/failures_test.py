@@ -379,6 +379,14 @@ class Environment(Failing):
         process = rankwire("run", config, "--out", self.folder / "closed" / "run", **as_nobody)
         self.assert_one_line_error(process, USAGE, "Permission denied")
 
+    def test_configuration_without_permission(self):
+        config = self.configuration(self.one_all_reduce())
+        as_nobody = self.as_ordinary_user()
+        closed = self.folder / "closed"
+        closed.mkdir(mode=0o700)
+        process = rankwire("run", config.rename(closed / config.name), **as_nobody)
+        self.assert_one_line_error(process, USAGE, "test.yaml: cannot be read: Permission denied")
+
 
 if __name__ == "__main__":
     unittest.main()
