@@ -32,7 +32,7 @@ struct EmulatedNicOptions {
 class EmulatedNic final : public NicUnderTest {
  public:
   static constexpr uint32_t kGuardBytes = 64 << 10;
-  static constexpr uint32_t kMostQueuePairs = 4096;
+  static constexpr uint32_t kMostQueuePairs = 1024;
 
   /// `port` outlives it.
   EmulatedNic(FramePort& port, const EmulatedNicOptions& options);
