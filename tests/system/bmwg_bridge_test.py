@@ -28,8 +28,8 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
             "transport": {"mtu": "1024B", "checking": True},
             "dpdk": {"eal_arguments": ["--no-pci"]},
         }
-        cases = self.benchmark("Linux bridge", base, COUNTERS.format(far=self.far), tests("T6.jct T8.soak T4.spray"),
-                               self.inside())  # fmt: skip
+        cases = self.benchmark("Linux bridge", base, tests("T6.jct T8.soak T4.spray"),
+                               COUNTERS.format(far=self.far), self.inside())  # fmt: skip
         if "T8.soak" in cases:
             self.assert_soak_was_seen(cases["T8.soak"])
         if "T6.jct" in cases:

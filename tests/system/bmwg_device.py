@@ -22,14 +22,16 @@ def tests(default):
 class BmwgDevice:
     """Beside a RankwireTest that has the device."""
 
-    def benchmark(self, name, base, counters, only, prefix=()):
-        """The cases by id, each with a verdict. `counters`: a program that prints what the device counts."""
+    def benchmark(self, name, base, only, counters=None, prefix=()):
+        """The cases by id, each with a verdict. `counters`: a program that prints what the device counts, where it can say
+        so between two runs."""
         (self.folder / "base.yaml").write_text(yaml.safe_dump({"name": name} | base), encoding="utf-8")
-        hook = self.folder / "counters"
-        hook.write_text(counters, encoding="utf-8")
-        hook.chmod(0o755)
-        suite = {"name": name, "base": "base.yaml", "dut": {"model": name}, "hooks": {"counters": str(hook)},
-                 "hook_patience": "60s"}  # fmt: skip
+        suite = {"name": name, "base": "base.yaml", "dut": {"model": name}}
+        if counters:
+            hook = self.folder / "counters"
+            hook.write_text(counters, encoding="utf-8")
+            hook.chmod(0o755)
+            suite |= {"hooks": {"counters": str(hook)}, "hook_patience": "60s"}
         (self.folder / "suite.yaml").write_text(yaml.safe_dump(suite), encoding="utf-8")
         selected = [argument for pattern in only for argument in ("--only", pattern)]
         process = rankwire("bmwg", "run", self.folder / "suite.yaml", "--quick", "--yes", "--out", self.folder / "out",

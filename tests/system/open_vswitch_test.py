@@ -25,19 +25,8 @@ SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 LINK_MTU = 4200  # 4096 B of payload, 62 B of headers, ICRC
 RATE = 1_000_000_000
 
-# What the switch has sent on each of its ports, as it counts it.
-COUNTERS = """#!/usr/bin/env python3
-import json, re, subprocess
-command = ["ovs-appctl", "-t", "{folder}/vswitchd.ctl", "dpctl/show", "-s"]
-text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-ports = [port for port in text.split("  port ")[1:] if "dut" in port.splitlines()[0]]
-sent = {{re.search(r"dut\\d+", port).group(): port for port in ports}}
-count = lambda port, what: int(re.search(what + r":(\\d+)", port).group(1))
-print(json.dumps({{"links": {{name: count(port, "TX bytes") for name, port in sent.items()}},
-                  "frames sent": sum(count(port, "TX packets") for port in ports)}}))
-"""
 
-
+# The switch tells what it has sent on a port only while somebody is connected there, so that no benchmark asks for it.
 class OpenVirtualSwitch(BmwgDevice, RankwireTest):
     def setUp(self):
         super().setUp()
@@ -190,9 +179,7 @@ class OpenVirtualSwitch(BmwgDevice, RankwireTest):
         for mtu in (1024, 4096):
             with self.subTest(mtu=mtu):
                 self.run_over_switch(mtu)
-        cases = self.benchmark("Open vSwitch", self.base(), COUNTERS.format(folder=self.folder), tests("T6.jct"))
-        if "T8.soak" in cases:
-            self.assert_soak_was_seen(cases["T8.soak"])
+        cases = self.benchmark("Open vSwitch", self.base(), tests("T6.jct"))
         if "T6.jct" in cases:
             self.assert_jct(cases["T6.jct"], RATE)
 
