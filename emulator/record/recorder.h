@@ -40,7 +40,6 @@ size_t rows_of_sink(const RecorderOptions& options, const RunStart& start);
 /// Of a run: `begin`, rows into the sinks, `end`. Several may be open at a time. A run without an `end` reads as
 /// interrupted.
 class RunRecorder {
- private:
  public:
   /// One run of the record; a copy is the same one. Its functions may be called by any thread, by one at a time, also
   /// while others call those of other runs. Destroying it neither ends nor fails the run. The recorder outlives the

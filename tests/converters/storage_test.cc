@@ -151,16 +151,8 @@ class StorageTraces : public ::testing::Test {
     for (uint32_t rank = 0; rank < traces.ranks; ++rank) ranks.push_back(read_written(trace_file(prefix, rank)));
     return ranks;
   }
-  /// By way of dependencies, each of which points to a smaller id. (`depends` takes every path.)
   static bool follows(const std::vector<WrittenNode>& nodes, const std::string& later, const std::string& earlier) {
-    std::vector<bool> before(nodes.size());
-    const uint64_t first = node_named(nodes, earlier).id;
-    before[node_named(nodes, later).id] = true;
-    for (size_t id = nodes.size(); id-- > first;) {
-      if (!before[id]) continue;
-      for (const uint64_t dependency : nodes[id].after) before[dependency] = true;
-    }
-    return before[first];
+    return depends(nodes, node_named(nodes, later), node_named(nodes, earlier));
   }
 
   TemporaryFolder folder_;

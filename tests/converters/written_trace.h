@@ -67,9 +67,15 @@ inline const WrittenNode& node_named(const std::vector<WrittenNode>& nodes, cons
 
 /// Whether `node` comes after `other` by way of dependencies.
 inline bool depends(const std::vector<WrittenNode>& nodes, const WrittenNode& node, const WrittenNode& other) {
-  if (node.id == other.id) return true;
-  for (const uint64_t id : node.after) {
-    if (depends(nodes, nodes.at(id), other)) return true;
+  std::vector<bool> seen(nodes.size());
+  std::vector<uint64_t> left = {node.id};
+  while (!left.empty()) {
+    const uint64_t id = left.back();
+    left.pop_back();
+    if (id == other.id) return true;
+    if (seen.at(id)) continue;
+    seen[id] = true;
+    left.insert(left.end(), nodes[id].after.begin(), nodes[id].after.end());
   }
   return false;
 }

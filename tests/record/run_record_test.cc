@@ -18,6 +18,15 @@
 namespace rankwire {
 namespace {
 
+// No more than the run writes, and in virtual time, where it waits for the writer, no more than it makes meanwhile.
+TEST(RowsOfSink, AreThoseThatARunMayNeed) {
+  EXPECT_EQ(rows_of_sink({}, {.clock = "real"}), 1u << 18);
+  EXPECT_EQ(rows_of_sink({}, {.clock = "virtual"}), 1u << 16);
+  EXPECT_EQ(rows_of_sink({}, {.clock = "real", .rows = 100}), 128u);
+  EXPECT_EQ(rows_of_sink({}, {.clock = "virtual", .rows = 0}), 1u);
+  EXPECT_EQ(rows_of_sink({.ring = 1024}, {.clock = "virtual"}), 1024u);
+}
+
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

@@ -35,6 +35,13 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
         if "T6.jct" in cases:
             self.assert_jct(cases["T6.jct"], RATE)
 
+    def assert_soak_was_seen(self, case):
+        """Each sample's traffic has crossed the device."""
+        (curve,) = (curve for curve in case["curves"] if curve["name"] == "frames sent")
+        counts = [y for _, y in curve["points"]]
+        self.assertEqual(len(counts), 4)
+        self.assertEqual(counts, sorted(set(counts)))
+
 
 if __name__ == "__main__":
     unittest.main()
