@@ -13,6 +13,7 @@
 #include "emulator/assembly/alpha_beta.h"
 #include "emulator/assembly/background.h"
 #include "emulator/assembly/connection_cables.h"
+#include "emulator/assembly/dilation.h"
 #include "emulator/assembly/ensemble.h"
 #include "emulator/assembly/execute.h"
 #include "emulator/assembly/flow_run.h"
@@ -107,7 +108,11 @@ bool all_ok(std::span<const CompletedRun> runs) {
 PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder)
     : kind_(resolved.kind), folder_(folder) {
   const RunConfig& config = resolved.config;
-  prepare(setup_, config, folder_.path());
+  prepare(setup_, on_wires(config), folder_.path());
+  if (has_unstretched_device(config)) {
+    prepare(stretched_.emplace(), config, folder_.path());
+    for (std::string& note : unstretched(config)) setup_.warnings.push_back(std::move(note));
+  }
   folder_.clear();
   if (kind_ == RunKind::kEmulated) {
     require_cpus(config);
@@ -118,7 +123,7 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
   }
   recorder_.emplace(folder_.path(),
                     RecorderOptions{.messages = message_detail(config.messages), .causes = config.record_causes});
-  recorder_->configuration(resolved_json(setup_.config), RANKWIRE_VERSION, config.dut);
+  recorder_->configuration(resolved_json((stretched_ ? *stretched_ : setup_).config), RANKWIRE_VERSION, config.dut);
   record_jobs();
   if (setup_.config.limits) recorder_->limits(limit_infos(*setup_.config.limits));
   if (!setup_.background.empty())
@@ -340,7 +345,7 @@ std::unique_ptr<Testbed> PreparedRun::open_testbed(const WorkerShares& shares, c
 
 CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, const RunControl& control) {
   RunRecorder::Run record = recorder_->next_run();
-  RealClock clock;
+  RealClock clock(setup_.config.dilation.factor);
   const WorkerShares shares(setup_, threads_.count);
   const std::unique_ptr<Testbed> testbed = open_testbed(shares, control);
   const std::string capture =
@@ -376,6 +381,11 @@ std::vector<PreparedRun::VirtualRun> PreparedRun::virtual_runs() const {
   // Beside an emulated run, the twin's capture has a file of its own.
   const char* const capture = kind_ == RunKind::kEmulated ? "capture-twin.pcapng" : "capture.pcapng";
   for (const SimulationFidelity model : simulation.fidelity) runs.push_back({model, to_string(model), capture});
+  if (!stretched_) return runs;
+  if (simulation.has(SimulationFidelity::kFlow))
+    runs.push_back({SimulationFidelity::kFlow, "flow, stretched", "", true});
+  if (kind_ == RunKind::kTwin || simulation.has(SimulationFidelity::kTwin))
+    runs.push_back({SimulationFidelity::kTwin, "twin, stretched", "capture-stretched.pcapng", true});
   return runs;
 }
 
@@ -389,12 +399,13 @@ RunStart PreparedRun::start_of(const VirtualRun& run) const {
 
 CompletedRun PreparedRun::run_twin(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const {
   VirtualClock clock;
-  const std::unique_ptr<Testbed> testbed = make_memory_testbed(setup_);
+  const Setup& setup = setup_of(run);
+  const std::unique_ptr<Testbed> testbed = make_memory_testbed(setup);
   testbed->capture_to(folder() / run.capture);
-  const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
+  const std::unique_ptr<Impairments> impairments = make_impairments(setup);
   const std::unique_ptr<Transport> transport =
-      with_interconnect(setup_, make_roce_transport(roce_options(setup_), *testbed, impairments.get()));
-  RunResult result = executed(setup_,
+      with_interconnect(setup, make_roce_transport(roce_options(setup), *testbed, impairments.get()));
+  RunResult result = executed(setup,
                               {.fidelity = Fidelity::kTwin,
                                .clock_name = "virtual",
                                .clock = clock,
@@ -409,7 +420,7 @@ CompletedRun PreparedRun::run_twin(const VirtualRun& run, RunRecorder::Run& reco
 CompletedRun PreparedRun::run_model(const VirtualRun& run, RunRecorder::Run record, const RunControl& control) const {
   switch (run.model) {
     case SimulationFidelity::kFlow:
-      return {Fidelity::kReference, run.name, execute_flow(setup_, run.name, record, control)};
+      return {Fidelity::kReference, run.name, execute_flow(setup_of(run), run.name, record, control)};
     case SimulationFidelity::kAlphaBeta:
       return {Fidelity::kReference, run.name,
               execute_timed(setup_, alpha_beta_times(setup_, reference_network(setup_)), run.name, record, control)};

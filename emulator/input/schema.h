@@ -18,6 +18,7 @@
 #include "emulator/input/compute_schema.h"
 #include "emulator/input/config.h"
 #include "emulator/input/congestion_schema.h"
+#include "emulator/input/dilation_schema.h"
 #include "emulator/input/fabric_schema.h"
 #include "emulator/input/impairment_schema.h"
 #include "emulator/input/inference_schema.h"
@@ -377,6 +378,7 @@ void describe_run(Visitor& visit, RunConfig& config) {
     keys.field("count", config.workers.count, Or{"auto", Integer<uint32_t>{1, kMostWorkers}});
     keys.list("cores", config.workers.cores, Integer<uint32_t>{0, 1023});
   });
+  visit.section("dilation", [&](auto& keys) { describe_dilation(keys, config.dilation); });
   visit.section("record", [&](auto& keys) {
     keys.field("messages", config.messages,
                Choice<MessageRecording>{{{"none", MessageRecording::kNone},

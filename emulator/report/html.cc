@@ -17,6 +17,7 @@
 #include "emulator/report/collective_table.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
+#include "emulator/report/dilation.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
@@ -313,6 +314,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("The reference with small differences", sentence_of(band_text(record)));
   html += section("What would save time", html_what_if(record));
   html += section("Models side by side", html_models(record));
+  html += section("Stretched time", sentence_of(dilation_text(record)));
   html += section("Ranks", html_ranks(record, activity));
   html += section("Compute", html_compute(record));
   html += section("Timeline", html_timeline(record, activity, page_operations));

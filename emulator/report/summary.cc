@@ -13,6 +13,7 @@
 #include "emulator/report/collective_table.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
+#include "emulator/report/dilation.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/impairments.h"
@@ -203,6 +204,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["repetitions"] = repetitions_json(record);
   json["certification"] = certification_json(record);
   json["models"] = models_json(record);
+  json["dilation"] = dilation_json(record);
   json["jobs"] = jobs_json(record, figures.diagnosis);
   json["background"] = background_json(record);
   json["collective"] = collective_json(figures.collective);
@@ -245,6 +247,7 @@ nlohmann::ordered_json summary_shape() {
                             "repetitions",
                             "certification",
                             "models",
+                            "dilation",
                             "jobs",
                             "background",
                             "collective",

@@ -621,6 +621,19 @@ const Mistake kMistakes[] = {
      ":5: simulation.threads: 65 is outside 1 .. 64"},
     {"RunThreadsOfAnotherWord", "GOODsimulation: {threads: all}",
      ":3: simulation.threads: 'all' is not a whole number"},
+    {"NoDilation", "GOODdilation: {factor: 0}", ":3: dilation.factor: 0 is outside 1 .. 1000"},
+    {"DeviceWithoutDilation", "GOODdilation: {device: {latency: 1us}}",
+     ":3: dilation.device: needs a 'factor' above 1; time is not stretched"},
+    {"DeviceOfTheEmbeddedSwitch", "GOODdilation:\n  factor: 2\n  device: {buffer: 1MiB}\n",
+     ":5: dilation.device: needs a device; the embedded switch is stretched with all else"},
+    {"DilatedRdmaDevice", "RDMAdilation: {factor: 8}",
+     ":5: dilation.factor: port 'p0' is an RDMA device, whose clocks cannot be stretched: take a DPDK port, or leave "
+     "it "
+     "at 1"},
+    {"DilatedBufferOfAFabric",
+     "workload: {generate: {layers: 2}}\nports:\n  - {device: net_null0}\n  - {device: net_null1}\nfabric: {topology: "
+     "leaf_spine, leaves: 2, spines: 1}\ndilation: {factor: 8, device: {buffer: 1MiB}}\n",
+     ":6: dilation.device.buffer: is of one switch; the switches of 'fabric' have what that says"},
     {"NoWorkers", "GOODworkers: {count: 0}", ":3: workers.count: 0 is outside 1 .. 64"},
     {"TooManyWorkers", "GOODworkers: {count: 65}", ":3: workers.count: 65 is outside 1 .. 64"},
     {"MoreWorkersThanPorts", "GOODworkers: {count: 5}",

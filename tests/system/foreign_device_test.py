@@ -55,6 +55,15 @@ class Bridge(BridgeTest):
         run = self.run_over_bridge(self.configuration_of(4096) | {"workers": {"count": 2}}, 4096)
         self.assertEqual([row["worker"] for row in run.rows("ports", fidelity="emulated")], ["0", "0", "1", "1"])
 
+    def test_ports_of_four_times_the_rate_in_stretched_time(self):
+        config = self.configuration_of(1024)
+        for port in config["ports"]:
+            port["rate"] = "2Gbps"
+        run = self.run_over_bridge(config | {"dilation": {"factor": 4}}, 1024)
+        self.assertEqual([entry["model"] for entry in run.summary["dilation"]["predictions"]], ["flow"])
+        # The bridge's latency, 20 us to the job if it could be stretched, is 5.
+        self.assertGreater(run.summary["dilation"]["predictions"][0]["difference"], 0)
+
     def test_devices_are_opened_anew_for_each_repetition(self):
         run = self.call("run", self.configuration_of(1024), "--set", "run.repeat=3", prefix=self.inside())
         self.assert_delivered(run)
