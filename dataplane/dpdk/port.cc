@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -301,7 +302,8 @@ rte_mempool* make_pool(DpdkEnvironment& environment, uint32_t frames, uint32_t c
 
 void check(int result, const DpdkEnvironment& environment, const std::string& device, const char* what) {
   if (result >= 0) return;
-  fail_run("device {}: {} failed ({}): {}", device, what, ::rte_strerror(-result), environment.log_tail());
+  const char* const need = result == -EPERM ? "; a network interface takes root or CAP_NET_ADMIN" : "";
+  fail_run("device {}: {} failed ({}{}): {}", device, what, ::rte_strerror(-result), need, environment.log_tail());
 }
 
 void set_mtu(uint16_t id, const rte_eth_dev_info& info, const DpdkEnvironment& environment, const std::string& device,
