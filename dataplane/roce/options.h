@@ -117,6 +117,9 @@ struct RoceOptions {
   Duration standstill = Duration::max();
   uint64_t seed = 1;  ///< of first PSNs and keys
   CauseRecording causes = CauseRecording::kOff;
+  /// By NicId: whose queue pairs the transport has, of the NICs behind its ports; the others' are another transport's,
+  /// which has queues of the same ports. Empty: all.
+  std::vector<bool> nics;
   /// By PortId: what has passed each port in real time, for whoever looks on in the transport's thread; outlives it.
   /// Empty: nobody does, and nothing is counted by port.
   std::span<PortTally> tally;

@@ -40,6 +40,7 @@ class RealTimeTransports {
 
  private:
   TransportGroup::Part wire_of(uint32_t worker);
+  std::vector<PortBinding> queues_of(uint32_t worker);
   std::unique_ptr<Transport> devices(std::vector<VerbsPort> ports);
 
   const Setup& setup_;

@@ -637,11 +637,9 @@ const Mistake kMistakes[] = {
     {"NoWorkers", "GOODworkers: {count: 0}", ":3: workers.count: 0 is outside 1 .. 64"},
     {"TooManyWorkers", "GOODworkers: {count: 65}", ":3: workers.count: 65 is outside 1 .. 64"},
     {"MoreWorkersThanPorts", "GOODworkers: {count: 5}",
-     ":3: workers.count: 5 workers, but 4 ports: each worker has one at least, since a device chooses by itself which "
-     "of a port's queues receives a packet"},
+     ":3: workers.count: 5 workers, but 4 ports with 4 queues in all: each worker has one queue at least"},
     {"MoreCoresThanPorts", "GOODworkers:\n  cores: [1, 2, 3, 4, 5]",
-     ":4: workers.cores: 5 workers, but 4 ports: each worker has one at least, since a device chooses by itself which "
-     "of a port's queues receives a packet"},
+     ":4: workers.cores: 5 workers, but 4 ports with 4 queues in all: each worker has one queue at least"},
     {"ACoreTwice", "GOODworkers: {cores: [1, 2, 1]}", ":3: workers.cores: names a CPU twice"},
     {"OtherCores", "GOODworkers:\n  count: 3\n  cores: [1, 2]\n",
      ":5: workers.cores: names 2 CPUs for 3 workers; each has one"},
