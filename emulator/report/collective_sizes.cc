@@ -22,7 +22,7 @@ constexpr size_t kMostKinds = 1'000, kRows = 24, kCells = 256;
 constexpr int kTicks = 16;
 
 /// Bytes of a kind of collectives, by rank.
-struct Kind {
+struct SizedKind {
   std::string name;
   std::vector<int64_t> bytes;
 
@@ -30,9 +30,9 @@ struct Kind {
 };
 
 /// Kinds beyond kMostKinds are left out.
-std::vector<Kind> kinds_of(const RunReader& record) {
+std::vector<SizedKind> kinds_of(const RunReader& record) {
   std::map<std::tuple<JobId, std::string, std::string>, size_t> places;
-  std::vector<Kind> kinds;
+  std::vector<SizedKind> kinds;
   record.for_each_node([&](const NodeInfo& node) {
     if (node.group.empty() || node.bytes <= Bytes()) return;
     std::string pattern;
@@ -47,12 +47,12 @@ std::vector<Kind> kinds_of(const RunReader& record) {
     bytes.resize(std::max<size_t>(bytes.size(), node.rank.value + 1));
     bytes[node.rank.value] += node.bytes.count;
   });
-  std::ranges::stable_sort(kinds, std::ranges::greater(), &Kind::sum);
+  std::ranges::stable_sort(kinds, std::ranges::greater(), &SizedKind::sum);
   return kinds;
 }
 
 /// Means of so many ranks that follow each other.
-std::vector<double> cells_of(const Kind& kind, size_t ranks, size_t merged) {
+std::vector<double> cells_of(const SizedKind& kind, size_t ranks, size_t merged) {
   std::vector<double> cells((ranks + merged - 1) / merged);
   for (size_t r = 0; r < kind.bytes.size(); ++r) cells[r / merged] += static_cast<double>(kind.bytes[r]);
   for (size_t c = 0; c < cells.size(); ++c) cells[c] /= static_cast<double>(std::min(merged, ranks - c * merged));
@@ -72,9 +72,9 @@ std::string rank_axis(const RankNames& names, size_t ranks, size_t merged, const
 }  // namespace
 
 std::string html_collective_sizes(const RunReader& record) {
-  const std::vector<Kind> kinds = kinds_of(record);
+  const std::vector<SizedKind> kinds = kinds_of(record);
   size_t ranks = 0;
-  for (const Kind& kind : kinds) ranks = std::max(ranks, kind.bytes.size());
+  for (const SizedKind& kind : kinds) ranks = std::max(ranks, kind.bytes.size());
   if (ranks < 2) return {};
   const size_t merged = (ranks + kCells - 1) / kCells;
   std::vector<HeatRow> rows;

@@ -11,7 +11,7 @@
 namespace rankwire {
 namespace {
 
-constexpr int kNameWidth = 120, kColumnWidth = 2, kPlotHeight = 60, kPlotGap = 12, kBarsHeight = 12, kBarHeight = 3;
+constexpr int kNameWidth = 120, kColumnWidth = 2, kPlotHeight = 60, kPlotGap = 12, kRoomForBars = 12, kBarHeight = 3;
 constexpr int kSeriesWidth = static_cast<int>(kPlotColumns) * kColumnWidth;
 
 int left_of(size_t column) {
@@ -19,7 +19,7 @@ int left_of(size_t column) {
 }
 
 int height_of(double value) {
-  return static_cast<int>(std::lround(std::clamp(value, 0.0, 1.0) * (kPlotHeight - kBarsHeight)));
+  return static_cast<int>(std::lround(std::clamp(value, 0.0, 1.0) * (kPlotHeight - kRoomForBars)));
 }
 
 std::string rectangle(const char* css, size_t column, size_t columns, int top, int height) {

@@ -27,9 +27,9 @@ void add_rate(std::vector<double>& columns, double rate, Time from, Time to, Tim
 }
 
 /// A queue pair as its last sample left it, while samples are read.
-class Reading {
+class AllowanceReading {
  public:
-  Reading(const AllowanceRow& first, Time end) : end_(end) {
+  AllowanceReading(const AllowanceRow& first, Time end) : end_(end) {
     of_.connection = first.connection, of_.member = first.member;
     of_.source = first.source, of_.destination = first.destination;
     of_.lowest_rate = first.lowest_rate, of_.smallest_window = first.smallest_window;
@@ -105,7 +105,7 @@ std::vector<PortRateStatistics> port_rate_statistics(const RateSampling& rates, 
 }
 
 std::vector<AllowanceStatistics> allowance_statistics(const RateSampling& rates, Time end) {
-  std::map<std::pair<ConnectionId, uint16_t>, Reading> readings;
+  std::map<std::pair<ConnectionId, uint16_t>, AllowanceReading> readings;
   for (const AllowanceRow& row : rates.allowances)
     readings.try_emplace({row.connection, row.member}, row, end).first->second.add(row);
   std::vector<AllowanceStatistics> queue_pairs;

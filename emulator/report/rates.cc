@@ -20,7 +20,7 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kDrawn = 8, kListed = 64, kMapped = 64;
+constexpr size_t kDrawnRates = 8, kListedRates = 64, kMappedPorts = 64;
 
 std::string gbps(double bits_per_second) {
   return readable_gbps(bits_per_second / 1e9);
@@ -35,18 +35,18 @@ std::vector<double> shares_of(std::vector<double> values, double scale) {
   return values;
 }
 
-/// Of the first kDrawn, at least 1.
+/// Of the first kDrawnRates, at least 1.
 template <class Of>
 double highest(const std::vector<Of>& all, std::vector<double> Of::*columns) {
   double highest = 1;
-  for (size_t i = 0; i < std::min(all.size(), kDrawn); ++i)
+  for (size_t i = 0; i < std::min(all.size(), kDrawnRates); ++i)
     highest = std::max(highest, std::ranges::max(all[i].*columns));
   return highest;
 }
 
 /// How much of what the busiest moment of any port has each sends over time, in the order of ports.
 std::string use_of_ports(std::vector<PortRateStatistics> ports, const std::map<PortId, std::string>& names, Time end) {
-  ports.resize(std::min(ports.size(), kMapped));
+  ports.resize(std::min(ports.size(), kMappedPorts));
   double scale = 1;
   for (const PortRateStatistics& port : ports) scale = std::max(scale, std::ranges::max(port.tx_column));
   std::ranges::sort(ports, {}, &PortRateStatistics::port);
@@ -71,14 +71,14 @@ std::string ports_html(const RateSampling& rates, const std::map<PortId, std::st
                             {"Sent Gbit/s"},
                             {"Highest sent Gbit/s"},
                             {"Highest received Gbit/s"}});
-  const size_t listed = std::min(ports.size(), kListed);
+  const size_t listed = std::min(ports.size(), kListedRates);
   for (size_t i = 0; i < listed; ++i) {
     const PortRateStatistics& port = ports[i];
     const std::string name = name_of(names, port.port);
     table.add({name, port.tx, port.rx,
                gbps_cell(static_cast<double>(port.tx.count) * 8e12 / static_cast<double>(end.ps)),
                gbps_cell(port.highest_tx), gbps_cell(port.highest_rx)});
-    if (plots.size() < kDrawn)
+    if (plots.size() < kDrawnRates)
       plots.push_back({.name = name,
                        .unit = {},
                        .filled = shares_of(port.tx_column, scale),
@@ -108,7 +108,7 @@ std::string allowances_html(const RateSampling& rates, const RankNames& names, T
                                  {"Mean window"},
                                  {"Smallest window"},
                                  {"Samples"}});
-  const size_t listed = std::min(queue_pairs.size(), kListed);
+  const size_t listed = std::min(queue_pairs.size(), kListedRates);
   for (size_t i = 0; i < listed; ++i) {
     const AllowanceStatistics& of = queue_pairs[i];
     const std::string source = names(of.source), destination = names(of.destination);
@@ -116,7 +116,7 @@ std::string allowances_html(const RateSampling& rates, const RankNames& names, T
                gbps_cell(static_cast<double>(of.lowest_rate.bits_per_second)),
                of.mean_window ? HtmlCell(Bytes(std::llround(*of.mean_window))) : HtmlCell("-"),
                of.smallest_window ? HtmlCell(*of.smallest_window) : HtmlCell("-"), of.samples});
-    if (plots.size() < kDrawn)
+    if (plots.size() < kDrawnRates)
       plots.push_back({.name = fmt::format("{} to {}", names.label(of.source.value), names.label(of.destination.value)),
                        .unit = fmt::format("queue pair {}", of.member),
                        .filled = shares_of(of.rate_column, rate),
