@@ -25,6 +25,8 @@
 
 namespace rankwire {
 
+struct RateSeries;
+
 /// What becomes of a foreign peer's SENDs, WRITEs and READs, which name no message.
 enum class UnindexedMessages : uint8_t {
   kIgnored,
@@ -123,6 +125,8 @@ struct RoceOptions {
   /// By PortId: what has passed each port in real time, for whoever looks on in the transport's thread; outlives it.
   /// Empty: nobody does, and nothing is counted by port.
   std::span<PortTally> tally;
+  /// Is told what passes over time; borrowed. Null: nobody wants to know.
+  RateSeries* rates = nullptr;
 };
 
 /// What a port does about PFC and PAUSE frames.

@@ -64,6 +64,7 @@ class RoceTransport final : public Transport {
 
  private:
   size_t report(Time now, std::span<Event> events) noexcept;
+  void begin_rates();
 
   const RoceOptions options_;
   const std::vector<PortBinding> bindings_;

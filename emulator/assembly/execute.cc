@@ -226,6 +226,11 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
                                                         setup.config.run.stall_timeout))
     record.warning(finding);
   if (execution.complete) execution.complete(end);
+  if (end.rates && end.rates->lost > 0)
+    record.warning(fmt::format(
+        "{} samples of rates are not in the record, which has no row for them: raise record.rate_rows, to one for each "
+        "port and queue pair of a worker at least",
+        end.rates->lost));
   execution.transport.close();
   // Looking at a device takes memory that may be locked, of which the run's own is free by now.
   const HardwareReading after = read_hardware(verbs_ports);

@@ -34,13 +34,15 @@ std::unique_ptr<Transport> with_interconnect(const Setup& setup, std::unique_ptr
 }
 
 RealTimeTransports::RealTimeTransports(const Setup& setup, Testbed& testbed, const WorkerShares& shares,
-                                       Impairments* impairments, const std::atomic<bool>& interrupted, LiveFeed* live)
+                                       Impairments* impairments, const std::atomic<bool>& interrupted, LiveFeed* live,
+                                       std::span<RateSeries> rates)
     : setup_(setup),
       testbed_(testbed),
       shares_(shares),
       impairments_(impairments),
       interrupted_(interrupted),
-      live_(live) {
+      live_(live),
+      rates_(rates) {
   if (shares.workers() == 1) {
     all_ = with_interconnect(setup, wire_of(0).transport);
     return;
@@ -61,6 +63,7 @@ RealTimeTransports::RealTimeTransports(const Setup& setup, Testbed& testbed, con
 TransportGroup::Part RealTimeTransports::wire_of(uint32_t worker) {
   RoceOptions options = real_time_options(setup_);
   if (live_ != nullptr) options.tally = live_->tally(worker);
+  if (!rates_.empty()) options.rates = &rates_[worker];
   if (impairments_ != nullptr) return {make_roce_transport(options, testbed_, impairments_), ConnectTime::kShort};
   std::vector<VerbsPort> rdma(testbed_.verbs_ports().begin(), testbed_.verbs_ports().end());
   std::erase_if(rdma, [&](const VerbsPort& port) { return shares_.of_port(port.id) != worker; });

@@ -22,6 +22,7 @@
 #include "emulator/assembly/limits.h"
 #include "emulator/assembly/live_run.h"
 #include "emulator/assembly/port_turns.h"
+#include "emulator/assembly/rate_sampling.h"
 #include "emulator/assembly/real_time_transports.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/testbed.h"
@@ -355,7 +356,8 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
   const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
   const std::shared_ptr<LiveFeed> live =
       control.look_on ? live_feed(setup_, "emulated" + ordinal(repetition), shares.workers()) : nullptr;
-  RealTimeTransports transports(setup_, *testbed, shares, impairments.get(), control.interrupted, live.get());
+  std::vector<RateSeries> rates = rate_series(setup_.config, shares.workers());
+  RealTimeTransports transports(setup_, *testbed, shares, impairments.get(), control.interrupted, live.get(), rates);
   if (live) control.look_on(live);
   const Workers workers{.shares = shares, .transports = transports.each(), .cpus = threads_.cpus};
   RunResult result = executed(setup_,
@@ -368,7 +370,8 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
                                .workers = &workers,
                                .repetition = repetition,
                                .live = live.get(),
-                               .spent = spent},
+                               .spent = spent,
+                               .complete = [&](RunEnd& end) { end.rates = rate_sampling(rates); }},
                               capture.c_str(), record, control);
   return {Fidelity::kEmulated, "", std::move(result)};
 }
@@ -403,8 +406,11 @@ CompletedRun PreparedRun::run_twin(const VirtualRun& run, RunRecorder::Run& reco
   const std::unique_ptr<Testbed> testbed = make_memory_testbed(setup);
   testbed->capture_to(folder() / run.capture);
   const std::unique_ptr<Impairments> impairments = make_impairments(setup);
+  std::vector<RateSeries> rates = rate_series(setup.config, 1);
+  RoceOptions options = roce_options(setup);
+  if (!rates.empty()) options.rates = &rates.front();
   const std::unique_ptr<Transport> transport =
-      with_interconnect(setup, make_roce_transport(roce_options(setup), *testbed, impairments.get()));
+      with_interconnect(setup, make_roce_transport(options, *testbed, impairments.get()));
   RunResult result = executed(setup,
                               {.fidelity = Fidelity::kTwin,
                                .clock_name = "virtual",
@@ -412,7 +418,8 @@ CompletedRun PreparedRun::run_twin(const VirtualRun& run, RunRecorder::Run& reco
                                .transport = *transport,
                                .testbed = testbed.get(),
                                .impairments = impairments.get(),
-                               .model = run.name},
+                               .model = run.name,
+                               .complete = [&](RunEnd& end) { end.rates = rate_sampling(rates); }},
                               run.capture, record, control);
   return {Fidelity::kTwin, run.name, std::move(result)};
 }

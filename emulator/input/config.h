@@ -370,6 +370,8 @@ struct RunConfig {
   bool record_causes = false;                              ///< key `record.causes`
   std::optional<Duration> fabric_interval;                 ///< key `record.fabric_interval`; absent: no samples
   uint32_t fabric_rows = 65'536;                           ///< key `record.fabric_rows`
+  std::optional<Duration> rate_interval;                   ///< key `record.rate_interval`; absent: no samples
+  uint32_t rate_rows = 65'536;                             ///< key `record.rate_rows`
   std::optional<Bytes> capture;                            ///< key `record.capture`; absent: none
   DpdkConfig dpdk;
   std::map<std::string, std::string> dut;

@@ -387,6 +387,8 @@ void describe_run(Visitor& visit, RunConfig& config) {
     keys.field("causes", config.record_causes, on_or_off());
     keys.field("fabric_interval", config.fabric_interval, Or{"none", Interval{nanoseconds(1), seconds(1)}});
     keys.field("fabric_rows", config.fabric_rows, Integer<uint32_t>{2, 1 << 20});
+    keys.field("rate_interval", config.rate_interval, Or{"none", Interval{nanoseconds(1), seconds(1)}});
+    keys.field("rate_rows", config.rate_rows, Integer<uint32_t>{2, 1 << 20});
     keys.field("capture", config.capture, Or{"none", Size{Bytes(1 << 10), Bytes(1LL << 40)}});
   });
   visit.section("dpdk", [&](auto& keys) {

@@ -14,6 +14,7 @@
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/blame.h"
 #include "emulator/report/certification.h"
+#include "emulator/report/collective_sizes.h"
 #include "emulator/report/collective_table.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
@@ -39,6 +40,7 @@
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
+#include "emulator/report/rates.h"
 #include "emulator/report/repetitions.h"
 #include "emulator/report/requests.h"
 #include "emulator/report/slack.h"
@@ -322,12 +324,14 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Operations", html_groups(record, operations));
   html += section("Times of messages", html_message_times(record));
   html += section("Who sent to whom", html_traffic_matrix(record));
+  html += section("Sizes of collectives by rank", html_collective_sizes(record));
   html += section("Slowest messages", html_messages(record));
   html += section("Transport", html_counters(record));
   html += section("Traffic of the ranks", html_rank_traffic(record, queue_pairs));
   html += section("Slowest queue pairs", html_flows(record, queue_pairs));
   html += section("Ports", html_ports(record, queue_pairs));
   html += section("Queues", html_queues(record));
+  html += section("Rates and windows over time", html_rates(record));
   html += section("Impairments", html_impairments(record));
   html += section("Hardware of the ports", html_hardware(record));
   html += section("Device under test", dut_table(record));

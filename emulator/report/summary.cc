@@ -23,6 +23,7 @@
 #include "emulator/report/models.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
+#include "emulator/report/rates.h"
 #include "emulator/report/repetitions.h"
 #include "emulator/report/slack.h"
 #include "emulator/report/slow_operations.h"
@@ -171,7 +172,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   const auto of_principal = [&](auto value) {
     return principal == nullptr ? Json(nullptr) : Json(value(principal->end));
   };
-  const auto ratio = completion_ratio(record);
+  const auto ratio = predicted_ratio(record);
 
   Json json;
   json["rankwire"] = {{"version", record.version()}};
@@ -220,6 +221,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["failures"] = failures_json(record);
   json["impairments"] = impairments_json(record);
   json["queues"] = queues_json(record);
+  json["rates"] = rates_json(record);
   json["storms"] = storms_json(record);
   json["hardware"] = hardware_json(record);
   json["record"] = record_json(record);
