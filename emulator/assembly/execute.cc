@@ -241,6 +241,26 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   return result;
 }
 
+RunResult execute_captured(const Setup& setup, const Execution& execution, const char* capture,
+                           RunRecorder::Run& record, const RunControl& control) {
+  std::optional<RunResult> result;
+  try {
+    result = execute(setup, execution, record, control);
+  } catch (const Error&) {
+    execution.transport.close();
+    execution.testbed->finish();
+    try {
+      execution.testbed->complete_capture();
+    } catch (const Error&) {  // the first one says more
+    }
+    throw;
+  }
+  if (const uint64_t left_out = execution.testbed->complete_capture(); left_out > 0)
+    record.warning(
+        fmt::format("{} lacks the last {} frames, for which record.capture was too small", capture, left_out));
+  return std::move(*result);
+}
+
 std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quotient, const char* model,
                                         const FoldedQuestions& questions, RunRecorder::Run& record,
                                         const RunControl& control) {
