@@ -1,5 +1,6 @@
 """The Debian package of the program that was built: what is in it, whether apt could install it, and whether it works."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -48,6 +49,16 @@ class Package(RankwireTest):
                          "share/doc/rankwire/copyright", "share/doc/rankwire/configuration.md",
                          "share/rankwire/schemas/summary.schema.json"):  # fmt: skip
                 self.assertTrue((root / "usr" / name).stat().st_size > 0, name)
+        with self.subTest("bill of materials"):
+            bill = json.loads((root / "usr/share/rankwire/rankwire.spdx.json").read_text(encoding="utf-8"))
+            self.assertEqual((bill["spdxVersion"], bill["creationInfo"]["created"]), ("SPDX-2.3", "2025-11-28T00:00:00Z"))
+            kinds = {entry["relatedSpdxElement"]: entry["relationshipType"] for entry in bill["relationships"]}
+            self.assertEqual({entry["SPDXID"] for entry in bill["packages"]}, set(kinds), "each is related to something")
+            self.assertEqual(kinds["SPDXRef-libdpdk-dev"], "STATIC_LINK")
+            # What the package depends on is what the bill has as shared libraries.
+            names = {entry["name"] for entry in bill["packages"] if kinds[entry["SPDXID"]] == "DYNAMIC_LINK"}
+            virtual = {"libspdlog1.10-fmt9"}  # which libspdlog1.10 provides
+            self.assertLessEqual({entry.split()[0] for entry in depends.split(", ")} - virtual, names)
         with self.subTest("program"):
             quickstart = root / "usr/share/rankwire/configs/quickstart.yaml"
             process = rankwire("simulate", quickstart, "--out", self.folder / "run", binary=root / "usr/bin/rankwire")
