@@ -57,10 +57,9 @@ class QueuePairs {
   static constexpr uint32_t kNone = QueuePairEnd::kNone;
 
   /// Those of the plan's Path::kWire connections whose NICs stand behind `bindings`, and which `options.nics` has;
-  /// `options` is borrowed. Their
-  /// numbers are those that they would have if all NICs did, whoever has the others. The queue pairs of a port take its
-  /// lanes in turns. `offers`: messages that may be offered to be read at a time. Throws Error(kInput) when they are
-  /// more than there are numbers.
+  /// `options` is borrowed. Their numbers are those that they would have if all NICs did, whoever has the others. The
+  /// queue pairs of a port take its lanes in turns. `offers`: messages that may be offered to be read at a time. Throws
+  /// Error(kInput) when they are more than there are numbers.
   QueuePairs(const RoceOptions& options, const TransportPlan& plan, std::span<const PortBinding> bindings,
              size_t offers);
   QueuePairs(const QueuePairs&) = delete;

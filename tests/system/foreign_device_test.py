@@ -66,8 +66,14 @@ class Bridge(BridgeTest):
         self.assertGreater(run.summary["dilation"]["predictions"][0]["difference"], 0)
 
     def test_devices_are_opened_anew_for_each_repetition(self):
-        run = self.call("run", self.configuration_of(1024), "--set", "run.repeat=3", prefix=self.inside())
+        config = self.configuration_of(1024)
+        config["ports"][0]["queues"] = 2
+        run = self.call("run", config, "--set", "run.repeat=3", prefix=self.inside())
         self.assert_delivered(run)
+        # The kernel chooses by which queue a frame comes, and the queue pairs take turns to send.
+        queues = [row for row in run.rows("ports", fidelity="emulated") if row["port"] == "0"]
+        self.assertEqual({row["name"] for row in queues}, {"p0", "p0 queue 1"})
+        self.assertTrue(all(int(row["tx_frames"]) > 0 for row in queues), queues)
         self.assertEqual([entry["verdict"] for entry in run.summary["repetitions"]["runs"]], ["ok"] * 3)
 
     def test_configuration_for_af_packet(self):
