@@ -82,7 +82,7 @@ class Congestion(RankwireTest):
     def slow_down(self, verb):
         free = self.simulate(f"{CONTROL}.algorithm=none", f"transport.verb={verb}", out=f"free.{verb}")
         self.assertEqual(free.transport["cnp_tx"], 0)
-        run = self.simulate(f"transport.verb={verb}", "record.rate_interval=50us", out=f"dcqcn.{verb}")
+        run = self.simulate(f"transport.verb={verb}", out=f"dcqcn.{verb}")
         # The comment in the file derives the bytes: 4 x 37,748,736 and 6,144,000.
         self.assertEqual(run.summary["bytes_wire"], 157_138_944)
         self.assertGreater(run.transport["cnp_tx"], 0)
@@ -139,7 +139,7 @@ class Congestion(RankwireTest):
     def test_every_algorithm_delivers(self):
         for algorithm in ("dctcp", "swift"):
             with self.subTest(algorithm=algorithm):
-                run = self.simulate(f"{CONTROL}.algorithm={algorithm}", "record.rate_interval=50us", out=algorithm)
+                run = self.simulate(f"{CONTROL}.algorithm={algorithm}", out=algorithm)
                 self.assertEqual(run.transport["retransmitted"], 0)
                 self.assertEqual(run.transport["cnp_rx"] > 0, algorithm == "dctcp")
                 # From the whole of transport.window, 1024 packets of 4096 bytes, down to what the slow port takes.
