@@ -31,7 +31,8 @@ struct BenchLimits {
 
 /// How far cases go that ask for ever more.
 struct BenchScale {
-  static constexpr uint32_t kMostBytes = 1 << 30, kMostQueuePairs = 100'000;
+  /// 2^31 bytes are the most that a message may have (IBTA Vol. 1).
+  static constexpr uint32_t kMostBytes = 1u << 31, kMostQueuePairs = 100'000;
 
   uint32_t largest = 1 << 20;   ///< bytes of a message, at most kMostBytes
   uint32_t queue_pairs = 256;   ///< at most kMostQueuePairs

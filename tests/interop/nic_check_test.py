@@ -59,7 +59,7 @@ class NicCheck(GuestTest):
 
     def check(self, config, *arguments):
         """What was found, by case, and the table's row of it."""
-        _, output, run = self.guest.call("nic-check", config, "--yes", *arguments)
+        _, output, run = self.guest.call("nic-check", config, "--yes", *arguments, file="suite.json")
         self.assertTrue((run.folder / "suite.json").exists(), output)
         suite = json.loads((run.folder / "suite.json").read_text(encoding="utf-8"))
         counts = (f"{count} {verdict}" for verdict, count in suite["verdicts"].items())

@@ -58,8 +58,8 @@ class RankwireGuest(Guest):
             raise AssertionError(f"{'; '.join(commands)}: exit status {status}: {output}")
         return output
 
-    def call(self, verb, config, *arguments, prefix=""):
-        """The exit status of `rankwire VERB`, what it wrote, and the run folder."""
+    def call(self, verb, config, *arguments, prefix="", file=""):
+        """The exit status of `rankwire VERB`, what it wrote, and the run folder, or of that this file alone."""
         self.runs += 1
         name = f"run{self.runs}"
         (self.share / f"{name}.yaml").write_text(json.dumps(config, indent=1), encoding="utf-8")
@@ -67,7 +67,7 @@ class RankwireGuest(Guest):
         status, output = self.run(command, RUN_DEADLINE)
         # A database needs more of a file system than the share has, which takes longer for a small file than for a large
         # one.
-        archive = f"tar -c -C /run {name} | dd of=/share/{name}.tar obs=256k 2>/run/dd.log"
+        archive = f"tar -c -C /run {name}/{file} | dd of=/share/{name}.tar obs=256k 2>/run/dd.log"
         self.do(f"if [ -d /run/{name} ]; then {archive}; rm -r /run/{name}; fi")
         if (self.share / f"{name}.tar").exists():
             shutil.unpack_archive(self.share / f"{name}.tar", self.share)
