@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 #include "base/units.h"
 
@@ -22,15 +23,20 @@ class Clock {
 /// `idle_until` returns at once, so the loop busy-polls.
 class RealClock final : public Clock {
  public:
+  /// `dilation` seconds on the wall are one of the run: time dilation as of Gupta et al., "To Infinity and Beyond:
+  /// Time-Warped Network Emulation", NSDI 2006.
+  explicit RealClock(uint32_t dilation = 1) : dilation_(dilation) {}
+
   void start() noexcept override { start_ = std::chrono::steady_clock::now(); }
   Time now() noexcept override {
-    return Time(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start_).count() * 1000);
+    const auto elapsed = std::chrono::steady_clock::now() - start_;
+    return Time(std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count() * 1000 / dilation_);
   }
   void idle_until(Time) noexcept override {}
   bool runs_by_itself() const noexcept override { return true; }
 
  private:
+  int64_t dilation_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

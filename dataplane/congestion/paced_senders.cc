@@ -93,6 +93,12 @@ Duration PacedSenders::lose(Flow& flow, Time now) const noexcept {
 void PacedSenders::look(uint32_t queue_pair, Time now) noexcept {
   Flow& flow = flows_[queue_pair];
   const Allowance before = std::exchange(flow.allowance, control_->allowance(queue_pair, now));
+  if (options_.series != nullptr && flow.allowance != before && now >= Time())
+    options_.series->add({.at = now,
+                          .of = queue_pair,
+                          .allowance = flow.allowance,
+                          .lowest = flow.allowance.rate,
+                          .smallest_window = flow.allowance.window});
   if (flow.next > now && before.rate > Bandwidth() && before.rate != flow.allowance.rate)
     flow.next = now + stretched(flow.next - now, before.rate, flow.allowance.rate);
 }

@@ -10,15 +10,17 @@
 #include <vector>
 
 #include "base/units.h"
+#include "dataplane/congestion/allowance_series.h"
 #include "dataplane/congestion/control.h"
 #include "dataplane/congestion/timing_wheel.h"
 
 namespace rankwire {
 
 struct PacingOptions {
-  uint32_t mtu = 4096;  ///< what a packet counts in windows
-  uint32_t burst = 1;   ///< packets sent one behind the other below line rate, >= 1
-  Duration catch_up;    ///< how far behind its schedule a queue pair may be and still catch up, >= 0
+  uint32_t mtu = 4096;                ///< what a packet counts in windows
+  uint32_t burst = 1;                 ///< packets sent one behind the other below line rate, >= 1
+  Duration catch_up;                  ///< how far behind its schedule a queue pair may be and still catch up, >= 0
+  AllowanceSeries* series = nullptr;  ///< is told what changes; borrowed
 };
 
 /// Holds the queue pairs of a transport to what their congestion control allows. One that may send is queued for its

@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -301,7 +302,8 @@ rte_mempool* make_pool(DpdkEnvironment& environment, uint32_t frames, uint32_t c
 
 void check(int result, const DpdkEnvironment& environment, const std::string& device, const char* what) {
   if (result >= 0) return;
-  fail_run("device {}: {} failed ({}): {}", device, what, ::rte_strerror(-result), environment.log_tail());
+  const char* const need = result == -EPERM ? "; a network interface takes root or CAP_NET_ADMIN" : "";
+  fail_run("device {}: {} failed ({}{}): {}", device, what, ::rte_strerror(-result), need, environment.log_tail());
 }
 
 void set_mtu(uint16_t id, const rte_eth_dev_info& info, const DpdkEnvironment& environment, const std::string& device,
@@ -327,7 +329,8 @@ void start(uint16_t id, std::span<rte_mempool* const> pools, const DpdkEnvironme
     fail_input("device {} has {} receive and {} transmit queues, not {} of each", device, info.max_rx_queues,
                info.max_tx_queues, queues);
   }
-  const rte_eth_conf configuration = receive_configuration(info, queues);
+  // What no rule steers goes to the first queue only where no hash spreads it.
+  const rte_eth_conf configuration = receive_configuration(info, options.steered.empty() ? queues : 1);
   check(::rte_eth_dev_configure(id, queues, queues, &configuration), environment, device, "configuring it");
   if (!is_packet_socket(device)) set_mtu(id, info, environment, device, options.mtu);
   auto receive = static_cast<uint16_t>(options.descriptors), transmit = receive;
@@ -341,6 +344,7 @@ void start(uint16_t id, std::span<rte_mempool* const> pools, const DpdkEnvironme
   if (const int result = ::rte_eth_promiscuous_enable(id); result != -ENOTSUP) {
     check(result, environment, device, "promiscuous mode");
   }
+  steer_frames(id, device, options.steered);
   wait_for_link(id, device, options.link_deadline);
   if (is_packet_socket(device)) drop_received(id, queues);
 }

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "dataplane/dpdk/environment.h"
+#include "dataplane/dpdk/steering.h"
 #include "dataplane/ports/doorbells.h"
 #include "dataplane/ports/frame_port.h"
 
@@ -21,9 +22,11 @@ struct DpdkPortOptions {
   /// The largest IP packet in bytes that the port must carry, 68 .. 9600. A RoCEv2 packet is its payload and at most
   /// 64: IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
   uint32_t mtu = 4096 + 64;
-  uint32_t descriptors = 1024;          ///< of the receive and the transmit queue, each; the device may adjust it
-  uint32_t frames = 8191;               ///< frames in the pool of each queue; 2^n - 1 uses memory best
-  uint16_t queues = 1;                  ///< receive and transmit queues, each; 1 .. 16
+  uint32_t descriptors = 1024;  ///< of the receive and the transmit queue, each; the device may adjust it
+  uint32_t frames = 8191;       ///< frames in the pool of each queue; 2^n - 1 uses memory best
+  uint16_t queues = 1;          ///< receive and transmit queues, each; 1 .. 16
+  /// Which queue receives what. Empty: as the device spreads it.
+  std::vector<SteeredAddress> steered;
   Duration link_deadline = seconds(9);  ///< how long the link may take to come up
 };
 
@@ -31,10 +34,10 @@ struct DpdkPortOptions {
 /// own, and with no offload but receive time stamps, where it has them. Returns a port for each pair of queues, each
 /// for a thread of its own; the last one that goes closes the device. With several queues received frames are spread by
 /// the device: over UDP ports and addresses (receive-side scaling) where it can, so that those of one flow stay
-/// together. `device` is a PCI address among the environment's devices, or a vdev string such as
-/// "net_af_packet0,iface=veth0", which is created here and removed with the port; af_packet gets rings for frames of
-/// `mtu` unless the string sets `framesz`, and `qpairs` for several queues. Setting the MTU of a device that has a
-/// kernel interface sets the interface's.
+/// together; or by `steered`, with all others, such as broadcasts, in the first queue. `device` is a PCI address among
+/// the environment's devices, or a vdev string such as "net_af_packet0,iface=veth0", which is created here and removed
+/// with the port; af_packet gets rings for frames of `mtu` unless the string sets `framesz`, and `qpairs` for several
+/// queues. Setting the MTU of a device that has a kernel interface sets the interface's.
 ///
 /// Of the port: a borrowed payload is copied behind the head by `transmit`, so `length()` must not exceed
 /// `frame_capacity` (at least 4352); `payload_pattern()` in frames that `send` takes stays in the buffers from one
@@ -45,8 +48,8 @@ struct DpdkPortOptions {
 /// `counters().rx_missed` counts them and, at the first queue's port, what the device reports as missed, in error or
 /// without buffer.
 ///
-/// Throws Error naming the device: kInput when it is absent, cannot carry `mtu` or has fewer queues, kRun when it does
-/// not start or its link does not come up.
+/// Throws Error naming the device: kInput when it is absent, cannot carry `mtu`, has fewer queues or cannot steer, kRun
+/// when it does not start or its link does not come up.
 std::vector<std::unique_ptr<FramePort>> open_dpdk_queues(DpdkEnvironment& environment, const std::string& device,
                                                          const DpdkPortOptions& options);
 /// The port of the first pair of queues: all of them, when `options.queues` is 1.

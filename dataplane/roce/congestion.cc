@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataplane/congestion/mixed_control.h"
+#include "dataplane/roce/rate_series.h"
 
 namespace rankwire {
 namespace {
@@ -52,8 +53,11 @@ std::unique_ptr<PacedSenders> make_paced_senders(const RoceOptions& options, con
   if (!control) return nullptr;
   return std::make_unique<PacedSenders>(
       std::move(control),
-      PacingOptions{.mtu = options.mtu, .burst = options.congestion.burst, .catch_up = options.catch_up}, lines,
-      lanes.size());
+      PacingOptions{.mtu = options.mtu,
+                    .burst = options.congestion.burst,
+                    .catch_up = options.catch_up,
+                    .series = options.rates != nullptr ? &options.rates->allowances : nullptr},
+      lines, lanes.size());
 }
 
 std::unique_ptr<MarkResponder> make_mark_responder(const RoceOptions& options, const QueuePairs& pairs,

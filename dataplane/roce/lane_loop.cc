@@ -10,22 +10,15 @@ void LaneLoop::receive(Time now) noexcept {
   requests_.place_waiting(now);
   if (watch_.on()) {
     receive_due(now);
-  } else if (tally_.empty()) [[likely]] {
-    for (uint32_t lane = 0; lane < lane_count_; ++lane) receiver_.receive(lane, now);
   } else {
-    for (uint32_t lane = 0; lane < lane_count_; ++lane) receive_tallied(lane, now);
+    for (uint32_t lane = 0; lane < lane_count_; ++lane) receive_lane(lane, now);
   }
   expiry_.expire(now);
 }
 
 void LaneLoop::receive_due(Time now) noexcept {
   watch_.hear([this](uint32_t lane) { return forecast_.next_report_of(lane); });
-  watch_.agenda().begin(now, [&](uint32_t lane) {
-    if (tally_.empty()) [[likely]]
-      receiver_.receive(lane, now);
-    else
-      receive_tallied(lane, now);
-  });
+  watch_.agenda().begin(now, [&](uint32_t lane) { receive_lane(lane, now); });
   while (watch_.foresees() && watch_.reports().next() <= now) {
     const uint32_t lane = watch_.reports().first();
     const Time next = forecast_.next_report_of(lane);
@@ -38,36 +31,37 @@ void LaneLoop::transmit(Time now) noexcept {
   if (watch_.on()) {
     watch_.agenda().take(
         [&](uint32_t lane) {
-          if (tally_.empty()) [[likely]]
-            transmitter_.transmit(lane, now);
-          else
-            transmit_tallied(lane, now);
+          transmit_lane(lane, now);
           return next_event_of(lane);
         },
         [](uint32_t, size_t) {});
-  } else if (tally_.empty()) [[likely]] {
-    for (uint32_t lane = 0; lane < lane_count_; ++lane) transmitter_.transmit(lane, now);
   } else {
-    for (uint32_t lane = 0; lane < lane_count_; ++lane) transmit_tallied(lane, now);
+    for (uint32_t lane = 0; lane < lane_count_; ++lane) transmit_lane(lane, now);
   }
   if (resolves_) links_.follow(now);
 }
 
 // What the transport counts in the lane's turn is its port's.
-void LaneLoop::receive_tallied(uint32_t lane, Time now) noexcept {
-  const uint64_t packets = counters_.totals.packets_rx, bytes = counters_.totals.bytes_rx;
+void LaneLoop::receive_counted(uint32_t lane, Time now) noexcept {
+  const uint64_t packets = counters_.totals.packets_rx, before = counters_.totals.bytes_rx;
   receiver_.receive(lane, now);
-  PortTally& tally = tally_[lanes_[lane].id().value];
-  tally.rx_packets += counters_.totals.packets_rx - packets;
-  tally.rx_bytes += counters_.totals.bytes_rx - bytes;
+  const uint64_t bytes = counters_.totals.bytes_rx - before;
+  const uint32_t port = lanes_[lane].id().value;
+  if (rates_ != nullptr && bytes > 0 && now >= Time()) rates_->ports.add({.at = now, .of = port, .rx_bytes = bytes});
+  if (tally_.empty()) return;
+  tally_[port].rx_packets += counters_.totals.packets_rx - packets;
+  tally_[port].rx_bytes += bytes;
 }
 
-void LaneLoop::transmit_tallied(uint32_t lane, Time now) noexcept {
-  const uint64_t packets = counters_.packets_tx(), bytes = counters_.totals.bytes_tx;
+void LaneLoop::transmit_counted(uint32_t lane, Time now) noexcept {
+  const uint64_t packets = counters_.packets_tx(), before = counters_.totals.bytes_tx;
   transmitter_.transmit(lane, now);
-  PortTally& tally = tally_[lanes_[lane].id().value];
-  tally.tx_packets += counters_.packets_tx() - packets;
-  tally.tx_bytes += counters_.totals.bytes_tx - bytes;
+  const uint64_t bytes = counters_.totals.bytes_tx - before;
+  const uint32_t port = lanes_[lane].id().value;
+  if (rates_ != nullptr && bytes > 0 && now >= Time()) rates_->ports.add({.at = now, .of = port, .tx_bytes = bytes});
+  if (tally_.empty()) return;
+  tally_[port].tx_packets += counters_.packets_tx() - packets;
+  tally_[port].tx_bytes += bytes;
 }
 
 bool LaneLoop::has_to_report() const noexcept {

@@ -13,6 +13,7 @@
 #include "dataplane/roce/link_keeper.h"
 #include "dataplane/roce/loop_watch.h"
 #include "dataplane/roce/options.h"
+#include "dataplane/roce/rate_series.h"
 #include "dataplane/roce/report_forecast.h"
 #include "dataplane/roce/request_receiver.h"
 #include "dataplane/roce/requester_expiry.h"
@@ -46,7 +47,9 @@ class alignas(64) LaneLoop {
         receiver_(receiver),
         transmitter_(transmitter),
         counters_(counters),
-        tally_(options.tally) {}
+        tally_(options.tally),
+        rates_(options.rates),
+        counts_(!tally_.empty() || rates_ != nullptr) {}
 
   /// A turn at `now`, which never decreases.
   void turn(Time now) noexcept {
@@ -57,6 +60,19 @@ class alignas(64) LaneLoop {
   void receive(Time now) noexcept;
   /// Its second half.
   void transmit(Time now) noexcept;
+  /// A lane's part of either half, at a `now` which may run ahead of the turns'.
+  void receive_lane(uint32_t lane, Time now) noexcept {
+    if (!counts_) [[likely]]
+      receiver_.receive(lane, now);
+    else
+      receive_counted(lane, now);
+  }
+  void transmit_lane(uint32_t lane, Time now) noexcept {
+    if (!counts_) [[likely]]
+      transmitter_.transmit(lane, now);
+    else
+      transmit_counted(lane, now);
+  }
   /// Something was posted at `now`.
   void note_post(Time now) noexcept { now_ = now; }
   /// All turns up to `now` are done.
@@ -76,8 +92,8 @@ class alignas(64) LaneLoop {
 
  private:
   void receive_due(Time now) noexcept;
-  void receive_tallied(uint32_t lane, Time now) noexcept;
-  void transmit_tallied(uint32_t lane, Time now) noexcept;
+  void receive_counted(uint32_t lane, Time now) noexcept;
+  void transmit_counted(uint32_t lane, Time now) noexcept;
 
   const bool resolves_;
   const uint32_t lane_count_;
@@ -95,6 +111,8 @@ class alignas(64) LaneLoop {
   LaneTransmitter& transmitter_;
   const RoceCounters& counters_;
   const std::span<PortTally> tally_;
+  RateSeries* const rates_;
+  const bool counts_;  ///< what passes, by port
   Time now_ = Time::long_ago();
 };
 

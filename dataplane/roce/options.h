@@ -25,6 +25,8 @@
 
 namespace rankwire {
 
+struct RateSeries;
+
 /// What becomes of a foreign peer's SENDs, WRITEs and READs, which name no message.
 enum class UnindexedMessages : uint8_t {
   kIgnored,
@@ -117,9 +119,14 @@ struct RoceOptions {
   Duration standstill = Duration::max();
   uint64_t seed = 1;  ///< of first PSNs and keys
   CauseRecording causes = CauseRecording::kOff;
+  /// By NicId: whose queue pairs the transport has, of the NICs behind its ports; the others' are another transport's,
+  /// which has queues of the same ports. Empty: all.
+  std::vector<bool> nics;
   /// By PortId: what has passed each port in real time, for whoever looks on in the transport's thread; outlives it.
   /// Empty: nobody does, and nothing is counted by port.
   std::span<PortTally> tally;
+  /// Is told what passes over time; borrowed. Null: nobody wants to know.
+  RateSeries* rates = nullptr;
 };
 
 /// What a port does about PFC and PAUSE frames.

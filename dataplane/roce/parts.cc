@@ -58,8 +58,7 @@ RoceParts::RoceParts(const RoceOptions& options, std::span<const PortBinding> bi
       forecast(pairs, lanes, outbound, early != nullptr),
       loop(options, standstills, lanes, watch, paced.get(), deliveries, reports, forecast, expiry, links, requests,
            receiver, transmitter, counters),
-      run_ahead(reliable, standstills, pairs, lanes, watch, outbound, deadlines, expiry, forecast, receiver,
-                transmitter, loop),
+      run_ahead(reliable, standstills, pairs, lanes, watch, outbound, deadlines, expiry, forecast, loop),
       describer(options, reliable, pairs, lanes, outbound, paced.get(), links),
       figures(options, standstills, pairs, lanes, paced.get(), causes, reports, latencies, counters) {}
 

@@ -47,7 +47,7 @@ QueuePairs::QueuePairs(const RoceOptions& options, const TransportPlan& plan, st
       nics_(plan.nics),
       offers_(offers) {
   const auto all = [](NicId) { return true; };
-  const auto here = [&](NicId nic) { return !lanes_of(bindings, nics_[nic.value].port).empty(); };
+  const auto here = [&](NicId nic) { return has(nic) && !lanes_of(bindings, nics_[nic.value].port).empty(); };
   const size_t in_all = count_queue_pairs(plan, options_.queue_pairs, all);
   if (in_all > kQueuePairMask - QueuePairNumbers::kFirst)
     fail_input("{} queue pairs do not fit into 24-bit numbers", in_all);
@@ -80,6 +80,7 @@ void QueuePairs::place_ends(const Connection& connection, uint32_t number, Side 
   placed.largest_message = static_cast<uint32_t>(connection.largest_message.count) & INT32_MAX;
   if (number == QueuePairNumbers::kNone || connection.reverse_of.valid()) return;
   const NicId nic = at_source ? connection.source_nic : connection.destination_nic;
+  if (!has(nic)) return;
   const std::vector<uint32_t> lanes = lanes_of(bindings, nics_[nic.value].port);
   if (lanes.empty()) return;
   const uint32_t first = size();

@@ -56,7 +56,8 @@ class QueuePairs {
  public:
   static constexpr uint32_t kNone = QueuePairEnd::kNone;
 
-  /// Those of the plan's Path::kWire connections whose NICs stand behind `bindings`; `options` is borrowed. Their
+  /// Those of the plan's Path::kWire connections whose NICs stand behind `bindings`, and which `options.nics` has;
+  /// `options` is borrowed. Their
   /// numbers are those that they would have if all NICs did, whoever has the others. The queue pairs of a port take its
   /// lanes in turns. `offers`: messages that may be offered to be read at a time. Throws Error(kInput) when they are
   /// more than there are numbers.
@@ -118,6 +119,7 @@ class QueuePairs {
   size_t bytes() const noexcept;
 
  private:
+  bool has(NicId nic) const { return options_.nics.empty() || options_.nics[nic.value]; }
   void place_ends(const Connection& connection, uint32_t number, Side side, std::span<const PortBinding> bindings);
   void index_numbers(size_t numbers);
   void share_read_resources();

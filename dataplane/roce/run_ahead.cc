@@ -87,8 +87,8 @@ Time RunAhead::run_lane(uint32_t lane, Time end, Time& now) noexcept {
   Time next;
   while ((next = loop_.next_event_of(lane)) < end) {
     now = std::max(now, next);
-    receiver_.receive(lane, now);
-    transmitter_.transmit(lane, now);
+    loop_.receive_lane(lane, now);
+    loop_.transmit_lane(lane, now);
   }
   return next;
 }

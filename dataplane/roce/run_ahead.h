@@ -7,9 +7,7 @@
 
 #include "base/units.h"
 #include "dataplane/protocol/queue_pair.h"
-#include "dataplane/roce/frame_receiver.h"
 #include "dataplane/roce/lane_loop.h"
-#include "dataplane/roce/lane_transmitter.h"
 #include "dataplane/roce/lane_watch.h"
 #include "dataplane/roce/lanes.h"
 #include "dataplane/roce/loop_watch.h"
@@ -28,7 +26,7 @@ class RunAhead {
  public:
   RunAhead(const ReliableOptions& reliable, LoopWatch& standstills, QueuePairs& pairs, Lanes& lanes, LaneWatch& watch,
            const OutboundMessages& outbound, RequesterDeadlines& deadlines, const RequesterExpiry& expiry,
-           const ReportForecast& forecast, FrameReceiver& receiver, LaneTransmitter& transmitter, LaneLoop& loop)
+           const ReportForecast& forecast, LaneLoop& loop)
       : step_(std::min(first_timeout(reliable), kLongestStep)),
         standstills_(standstills),
         tables_(pairs.tables()),
@@ -38,8 +36,6 @@ class RunAhead {
         deadlines_(deadlines),
         expiry_(expiry),
         forecast_(forecast),
-        receiver_(receiver),
-        transmitter_(transmitter),
         loop_(loop) {}
 
   /// As Transport::run_ahead, where bells tell which lanes have something to do; elsewhere nothing is done.
@@ -67,8 +63,6 @@ class RunAhead {
   RequesterDeadlines& deadlines_;
   const RequesterExpiry& expiry_;
   const ReportForecast& forecast_;
-  FrameReceiver& receiver_;
-  LaneTransmitter& transmitter_;
   LaneLoop& loop_;
 };
 

@@ -1,8 +1,10 @@
 #include "dataplane/roce/transport.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "dataplane/roce/parts.h"
+#include "dataplane/roce/rate_series.h"
 
 namespace rankwire {
 
@@ -17,10 +19,22 @@ std::vector<EndPoint> RoceTransport::prepare(const TransportPlan& plan) {
   check_options(options_);
   check_plan(options_, bindings_, plan);
   parts_ = std::make_unique<RoceParts>(options_, bindings_, bells_, plan);
+  if (options_.rates != nullptr) begin_rates();
   std::vector<EndPoint> ends;
   ends.reserve(parts_->pairs.size());
   for (uint32_t i = 0; i < parts_->pairs.size(); ++i) ends.push_back(parts_->pairs.end_point(i));
   return ends;
+}
+
+void RoceTransport::begin_rates() {
+  const QueuePairs& pairs = parts_->pairs;
+  uint32_t ports = 0;
+  for (const PortBinding& binding : bindings_) ports = std::max(ports, binding.id.value + 1);
+  options_.rates->ports.begin(ports);
+  options_.rates->allowances.begin(parts_->paced ? pairs.size() : 0);
+  options_.rates->senders.clear();
+  for (const QueuePairEnd& end : pairs.ends)
+    options_.rates->senders.push_back({end.outbound.valid() ? end.outbound : end.connection, end.member});
 }
 
 std::vector<ConnectFailure> RoceTransport::connect(std::span<const EndPoint> remote) {

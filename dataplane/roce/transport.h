@@ -16,11 +16,12 @@ namespace rankwire {
 
 struct RoceParts;
 
-/// Has the ends of those Path::kWire connections whose NICs stand behind the given ports. A queue pair's end is a
-/// requester, a responder and what they write headers from; a connection has `queue_pairs` of them, or uses those of
-/// the connection that it is the reverse of. Ports are paced at line rate: a frame starts in its slot, neighbour
-/// discovery before acknowledgements, those before READ responses and data, queue pairs in turns. Received packets
-/// always have their ICRC verified, as RoceOptions::receive_check says.
+/// Has the ends of those Path::kWire connections whose NICs stand behind the given ports, or of RoceOptions::nics those
+/// that do. A port's NICs are all answered for, whoever has them, when their neighbours ask by its queues. A queue
+/// pair's end is a requester, a responder and what they write headers from; a connection has `queue_pairs` of them, or
+/// uses those of the connection that it is the reverse of. Ports are paced at line rate: a frame starts in its slot,
+/// neighbour discovery before acknowledgements, those before READ responses and data, queue pairs in turns. Received
+/// packets always have their ICRC verified, as RoceOptions::receive_check says.
 ///
 /// Errors: prepare throws kInput for options, ports and plans that cannot work together.
 ///
@@ -63,6 +64,7 @@ class RoceTransport final : public Transport {
 
  private:
   size_t report(Time now, std::span<Event> events) noexcept;
+  void begin_rates();
 
   const RoceOptions options_;
   const std::vector<PortBinding> bindings_;

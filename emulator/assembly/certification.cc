@@ -143,7 +143,7 @@ RunConfig certified_run(const RunConfig& config, Duration time) {
   if (small.fabric) small.fabric->failures.clear();
   small.limits.reset();
   small.simulation = {.fidelity = {}};
-  small.capture.reset(), small.fabric_interval.reset();
+  small.capture.reset(), small.fabric_interval.reset(), small.rate_interval.reset();
   small.run.repeat = 1, small.run.certify = false;
   small.run.deadline = std::min(small.run.deadline, time);
   return small;

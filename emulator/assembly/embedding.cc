@@ -128,6 +128,7 @@ RunConfig small_run(const RunConfig& config, const std::string& prefix, uint32_t
   small.mapping = defaults.mapping;
   small.simulation = {.fidelity = {}};
   small.capture.reset();
+  small.dilation = {};
   small.run = {.deadline = time, .stall_timeout = time, .cpu = config.run.cpu};
   small.ports.resize(ports);
   if (small.workers.cores.size() > ports) small.workers.cores.resize(ports);
@@ -339,12 +340,12 @@ uint64_t data_packets_once(const TransportCounters& counters, VerbName verb) {
 double rates_of_ports(const RunConfig& config) {
   double sum = 0;
   for (const PortConfig& port : config.ports) sum += static_cast<double>(port.rate.bits_per_second);
-  return sum;
+  return sum / config.dilation.factor;
 }
 
 uint32_t ports_within(const RunConfig& config, double bits_per_second) {
   std::vector<int64_t> rates;
-  for (const PortConfig& port : config.ports) rates.push_back(port.rate.bits_per_second);
+  for (const PortConfig& port : config.ports) rates.push_back(port.rate.bits_per_second / config.dilation.factor);
   std::ranges::sort(rates, std::greater<>());
   uint32_t ports = 0;
   for (const int64_t rate : rates) {

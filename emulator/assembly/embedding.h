@@ -67,7 +67,7 @@ Embedding measure_embedding(const RunConfig& config, const std::filesystem::path
 /// short messages that go with each message count, too.
 uint64_t data_packets_once(const TransportCounters& counters, VerbName verb);
 
-/// The sum of the ports' rates, bit/s.
+/// The sum of the ports' rates on the wall, bit/s.
 double rates_of_ports(const RunConfig& config);
 /// How many ports may send at their rates at once within so many bit/s, whichever they are.
 uint32_t ports_within(const RunConfig& config, double bits_per_second);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -24,10 +25,10 @@ constexpr uint64_t kCostOnStar = 2, kCostInFabric = 4;
 /// Other draws than those of the configuration's own variation, which comes first.
 class MemberVariation final : public NodeVariation {
  public:
-  /// `own` (null: none) and `communication`, by rank, outlive it.
-  MemberVariation(const NodeVariation* own, const std::vector<Duration>& communication, uint64_t seed, uint32_t member)
+  /// `own` (null: none) outlives it. `communication`: by rank.
+  MemberVariation(const NodeVariation* own, std::vector<Duration> communication, uint64_t seed, uint32_t member)
       : own_(own),
-        communication_(communication),
+        communication_(std::move(communication)),
         seed_(mix64(mix64(seed ^ kNodes) + member)),
         late_seed_(mix64(mix64(seed ^ kStarts) + member)) {}
 
@@ -52,7 +53,7 @@ class MemberVariation final : public NodeVariation {
   static constexpr uint64_t kStarts = 0x656e737374617274;  // "ensstart"
 
   const NodeVariation* const own_;
-  const std::vector<Duration>& communication_;
+  const std::vector<Duration> communication_;
   const uint64_t seed_, late_seed_;
   const Jitter jitter_{JitterDistribution::kNormal, kEnsembleDeviation, std::nullopt};
 };
@@ -96,8 +97,9 @@ uint32_t ensemble_members(const Setup& setup) {
       simulation.fidelity, [](SimulationFidelity model) { return model != SimulationFidelity::kTwin; });
   const bool is_flow = reference != simulation.fidelity.end() && *reference == SimulationFidelity::kFlow;
   // Background traffic goes on as long as the jobs do, so the plan does not say how much there is.
-  const bool is_cheap = is_flow && setup.background.empty() && member_cost(setup) <= kAutoMemberCost;
-  return is_cheap ? kAutoMembers : 0;
+  if (!is_flow || !setup.background.empty()) return 0;
+  const uint64_t members = std::min<uint64_t>(kAutoMembers, kAutoCost / std::max<uint64_t>(member_cost(setup), 1));
+  return members < kFewestAutoMembers ? 0 : static_cast<uint32_t>(members);
 }
 
 std::vector<Duration> mean_communication(const Setup& setup, const Network& network) {
@@ -120,6 +122,11 @@ std::vector<Duration> mean_communication(const Setup& setup, const Network& netw
     means.emplace_back(static_cast<int64_t>(std::min<__int128>(mean, Duration::max().ps)));
   }
   return means;
+}
+
+std::unique_ptr<NodeVariation> member_variation(const Setup& setup, uint32_t member) {
+  return std::make_unique<MemberVariation>(setup.variation.get(), mean_communication(setup, reference_network(setup)),
+                                           setup.config.seed, member);
 }
 
 Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control) {

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <vector>
 
 #include "base/units.h"
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/setup.h"
+#include "emulator/engine/node_variation.h"
 #include "emulator/record/ensemble_row.h"
 #include "fabric/network.h"
 
@@ -16,25 +18,28 @@ namespace rankwire {
 /// In millionths: a tenth of a percent, less than clocks of a machine's processors differ by.
 inline constexpr uint32_t kEnsembleDeviation = 1'000;
 
-/// Of an ensemble that the configuration leaves to the program.
-inline constexpr uint32_t kAutoMembers = 16;
+/// Of an ensemble that the configuration leaves to the program, at most; and at least, since fewer make no band.
+inline constexpr uint32_t kAutoMembers = 16, kFewestAutoMembers = 3;
 
-/// The most that a member may cost where the configuration leaves the ensemble to the program: links that its messages
-/// take, of each message each link, and operations. Measured: one of them takes 0.5 us (rings on a star) to 3 us
-/// (all-to-all through a fabric), so kAutoMembers take 0.4 to 2.4 s of one core at the most.
-inline constexpr uint64_t kAutoMemberCost = 50'000;
+/// The most that all members together may cost there: links that their messages take, of each message each link, and
+/// operations. Measured: one of them takes 0.5 us (rings on a star) to 3 us (all-to-all through a fabric), so an
+/// ensemble takes 0.5 to 3 s of one core at the most.
+inline constexpr uint64_t kAutoCost = 1'000'000;
 
 /// Of the set-up's workload, counted in the plan, so that it is the same on every machine. Traces that stay in their
 /// files are read again by each member: more than any bound.
 uint64_t member_cost(const Setup& setup);
 
-/// How many members the reference has: what `simulation.ensemble` says, or where it leaves it to the program
-/// kAutoMembers if `flow` is the reference and a member costs no more than kAutoMemberCost, else 0.
+/// How many members the reference has: what `simulation.ensemble` says, or where it leaves it to the program, and
+/// `flow` is the reference, as many as kAutoCost has room for, kAutoMembers at most; 0 where those are too few.
 uint32_t ensemble_members(const Setup& setup);
 
 /// By rank: what a communication takes on average, the messages of one after the other and each alone on its way over
 /// `network`; of what the rank sends or of what it receives, whichever is longer. 0 where it does not communicate.
 std::vector<Duration> mean_communication(const Setup& setup, const Network& network);
+
+/// The small differences of a member of run_ensemble; the set-up outlives them.
+std::unique_ptr<NodeVariation> member_variation(const Setup& setup, uint32_t member);
 
 struct Ensemble {
   std::vector<Duration> completions;

@@ -226,6 +226,11 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
                                                         setup.config.run.stall_timeout))
     record.warning(finding);
   if (execution.complete) execution.complete(end);
+  if (end.rates && end.rates->lost > 0)
+    record.warning(fmt::format(
+        "{} samples of rates are not in the record, which has no row for them: raise record.rate_rows, to one for each "
+        "port and queue pair of a worker at least",
+        end.rates->lost));
   execution.transport.close();
   // Looking at a device takes memory that may be locked, of which the run's own is free by now.
   const HardwareReading after = read_hardware(verbs_ports);
@@ -234,6 +239,26 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   if (execution.testbed != nullptr) add_testbed(*execution.testbed, result, record, end);
   record.end(end);
   return result;
+}
+
+RunResult execute_captured(const Setup& setup, const Execution& execution, const char* capture,
+                           RunRecorder::Run& record, const RunControl& control) {
+  std::optional<RunResult> result;
+  try {
+    result = execute(setup, execution, record, control);
+  } catch (const Error&) {
+    execution.transport.close();
+    execution.testbed->finish();
+    try {
+      execution.testbed->complete_capture();
+    } catch (const Error&) {  // the first one says more
+    }
+    throw;
+  }
+  if (const uint64_t left_out = execution.testbed->complete_capture(); left_out > 0)
+    record.warning(
+        fmt::format("{} lacks the last {} frames, for which record.capture was too small", capture, left_out));
+  return std::move(*result);
 }
 
 std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quotient, const char* model,

@@ -57,6 +57,11 @@ std::string ordinal(const Repetition& repetition);
 /// when connections cannot be made.
 RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::Run& record, const RunControl& control);
 
+/// The same with a testbed, whose capture, the file `capture`, is completed, also where it throws: what was on the wire
+/// may show why.
+RunResult execute_captured(const Setup& setup, const Execution& execution, const char* capture,
+                           RunRecorder::Run& record, const RunControl& control);
+
 /// What a quotient of the reference is asked beside its times.
 struct FoldedQuestions {
   std::span<const JobId> jobs = {};  ///< as FoldedRun has them

@@ -297,7 +297,7 @@ std::optional<RunMemory> alone_memory(const Setup& setup, const Counts& counts) 
 /// The report reads rows one by one, but for the longest, which its page has, and for those of both sides among which
 /// it looks for the critical path. So many of each, and bytes for one, measured.
 constexpr uint64_t kPageOperations = 100'000, kPageOperation = 570;
-constexpr uint64_t kPathOperations = 8'000'000, kPathOperation = 36;
+constexpr uint64_t kPathOperations = 12'000'000, kPathOperation = 36;
 /// Of what timeline.json draws arrows between, of one side at a time: messages that the record has one by one, and
 /// SENDs and RECVs, with what is made of each pair.
 constexpr uint64_t kArrowMessages = 25'000, kArrowMessage = 640;

@@ -22,8 +22,9 @@ namespace rankwire {
 /// below of what the delays are worth; it does not cover that a turn may come to whom all others wait for.
 std::optional<Network> network_with_turns(const Setup& setup, const Network& network);
 
-/// The completion time of the model `flow` over `network_with_turns`, all else alike; absent where that is, and where
-/// the run does not end well.
+/// The completion time of the model `flow` over `network_with_turns`, all else alike, or of the first member of its
+/// ensemble there, whichever is less: groups in step wait for each other with and without turns. Absent where that
+/// network is, and where neither run ends well.
 std::optional<Duration> completion_with_turns(const Setup& setup, const RunControl& control);
 
 }  // namespace rankwire

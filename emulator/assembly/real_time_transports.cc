@@ -1,5 +1,6 @@
 #include "emulator/assembly/real_time_transports.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "dataplane/roce/transport.h"
@@ -33,13 +34,15 @@ std::unique_ptr<Transport> with_interconnect(const Setup& setup, std::unique_ptr
 }
 
 RealTimeTransports::RealTimeTransports(const Setup& setup, Testbed& testbed, const WorkerShares& shares,
-                                       Impairments* impairments, const std::atomic<bool>& interrupted, LiveFeed* live)
+                                       Impairments* impairments, const std::atomic<bool>& interrupted, LiveFeed* live,
+                                       std::span<RateSeries> rates)
     : setup_(setup),
       testbed_(testbed),
       shares_(shares),
       impairments_(impairments),
       interrupted_(interrupted),
-      live_(live) {
+      live_(live),
+      rates_(rates) {
   if (shares.workers() == 1) {
     all_ = with_interconnect(setup, wire_of(0).transport);
     return;
@@ -60,22 +63,34 @@ RealTimeTransports::RealTimeTransports(const Setup& setup, Testbed& testbed, con
 TransportGroup::Part RealTimeTransports::wire_of(uint32_t worker) {
   RoceOptions options = real_time_options(setup_);
   if (live_ != nullptr) options.tally = live_->tally(worker);
+  if (!rates_.empty()) options.rates = &rates_[worker];
   if (impairments_ != nullptr) return {make_roce_transport(options, testbed_, impairments_), ConnectTime::kShort};
-  const auto is_others = [&](const auto& port) { return shares_.of_port(port.id) != worker; };
   std::vector<VerbsPort> rdma(testbed_.verbs_ports().begin(), testbed_.verbs_ports().end());
-  std::erase_if(rdma, is_others);
-  std::vector<PortBinding> frames = testbed_.ports();
-  std::erase_if(frames, is_others);
+  std::erase_if(rdma, [&](const VerbsPort& port) { return shares_.of_port(port.id) != worker; });
+  std::vector<PortBinding> frames = queues_of(worker);
   if (frames.empty()) return {devices(std::move(rdma)), ConnectTime::kLong};
   std::vector<std::vector<PortId>> ports(2);
   for (const PortBinding& binding : frames) ports[0].push_back(binding.id);
   for (const VerbsPort& port : rdma) ports[1].push_back(port.id);
+  if (std::ranges::any_of(ports[0], [&](PortId port) { return shares_.is_shared(port); }))
+    options.nics = shares_.nics(worker);
   auto roce = std::make_unique<RoceTransport>(options, std::move(frames), testbed_.arrivals(worker));
   if (rdma.empty()) return {std::move(roce), ConnectTime::kShort};
   std::vector<TransportGroup::Part> both(2);
   both[0].transport = std::move(roce);
   both[1] = {devices(std::move(rdma)), ConnectTime::kLong};
   return {std::make_unique<TransportGroup>(std::move(both), route_by_ports(std::move(ports))), ConnectTime::kShort};
+}
+
+std::vector<PortBinding> RealTimeTransports::queues_of(uint32_t worker) {
+  std::vector<PortBinding> queues;
+  PortId port;
+  uint32_t queue = 0;
+  for (const PortBinding& binding : testbed_.ports()) {
+    queue = std::exchange(port, binding.id) == binding.id ? queue + 1 : 0;
+    if (shares_.of_queue(binding.id, queue) == worker) queues.push_back(binding);
+  }
+  return queues;
 }
 
 std::unique_ptr<Transport> RealTimeTransports::devices(std::vector<VerbsPort> ports) {

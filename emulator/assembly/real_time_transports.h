@@ -11,6 +11,7 @@
 
 #include "base/transport.h"
 #include "dataplane/impairments/impairments.h"
+#include "dataplane/roce/rate_series.h"
 #include "dataplane/verbs/api.h"
 #include "emulator/assembly/setup.h"
 #include "emulator/assembly/testbed.h"
@@ -30,9 +31,10 @@ std::unique_ptr<Transport> with_interconnect(const Setup& setup, std::unique_ptr
 class RealTimeTransports {
  public:
   /// All are borrowed. `impairments` are null with RDMA devices or several workers; `interrupted` ends the connecting
-  /// of RDMA devices. `live`: where ports that carry frames are tallied; null: nobody looks on.
+  /// of RDMA devices. `live`: where ports that carry frames are tallied; null: nobody looks on. `rates`: of each
+  /// worker, or of none.
   RealTimeTransports(const Setup& setup, Testbed& testbed, const WorkerShares& shares, Impairments* impairments,
-                     const std::atomic<bool>& interrupted, LiveFeed* live = nullptr);
+                     const std::atomic<bool>& interrupted, LiveFeed* live = nullptr, std::span<RateSeries> rates = {});
 
   Transport& all() { return *all_; }
   /// By worker; none where there is one, which has all.
@@ -40,6 +42,7 @@ class RealTimeTransports {
 
  private:
   TransportGroup::Part wire_of(uint32_t worker);
+  std::vector<PortBinding> queues_of(uint32_t worker);
   std::unique_ptr<Transport> devices(std::vector<VerbsPort> ports);
 
   const Setup& setup_;
@@ -48,6 +51,7 @@ class RealTimeTransports {
   Impairments* const impairments_;
   const std::atomic<bool>& interrupted_;
   LiveFeed* const live_;
+  const std::span<RateSeries> rates_;
   std::vector<std::unique_ptr<VerbsApi>> verbs_;  ///< one for each transport of RDMA devices
   std::optional<WorkerExchange> exchange_;        ///< of several workers
   std::vector<Transport*> each_;

@@ -109,9 +109,11 @@ class PreparedRun {
   /// A run in virtual time. Several go on at a time; they share the set-up and the recorder.
   struct VirtualRun {
     SimulationFidelity model;
-    const char* name;     ///< among those of `simulation.fidelity`; empty where the twin stands for an emulated run
-    const char* capture;  ///< file of a twin
+    const char* name;        ///< in the record; empty where the twin stands for an emulated run
+    const char* capture;     ///< file of a twin
+    bool stretched = false;  ///< over the network that the configuration describes, whatever is on the wires
   };
+  const Setup& setup_of(const VirtualRun& run) const { return run.stretched ? *stretched_ : setup_; }
   std::vector<VirtualRun> virtual_runs() const;
   RunStart start_of(const VirtualRun& run) const;
   CompletedRun run_model(const VirtualRun& run, RunRecorder::Run record, const RunControl& control) const;
@@ -119,7 +121,8 @@ class PreparedRun {
 
   const RunKind kind_;
   RunFolder folder_;
-  Setup setup_;
+  Setup setup_;                         ///< of what is on the wires
+  std::optional<Setup> stretched_;      ///< of the network of the job, where a device keeps a run from having that
   WorkerThreads threads_;               ///< of the emulated run
   std::optional<AvoidedCpus> avoided_;  ///< those of the workers, by all other threads, until the emulated run is over
   std::shared_ptr<DpdkEnvironment> dpdk_;  ///< of the ports; there is one in a process's life

@@ -98,7 +98,13 @@ void add_transport(const Setup& setup, const Transport& transport, RunEnd& end) 
   end.details = detail_rows(transport);
   end.ports = transport.ports();
   end.latencies = latency_rows(transport.latencies(), end.ports);
-  for (PortCounters& port : end.ports) port.name = setup.config.ports[port.port.value].name;
+  std::vector<uint32_t> queues(setup.config.ports.size());
+  for (PortCounters& port : end.ports) {
+    port.name = setup.config.ports[port.port.value].name;
+    const uint32_t queue = queues[port.port.value]++;
+    // Rows of a port are told apart by their names.
+    if (queue > 0) port.name += fmt::format(" queue {}", queue);
+  }
 }
 
 /// Turns of all workers count alike.

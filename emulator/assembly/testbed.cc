@@ -230,11 +230,21 @@ class EmbeddedTestbed final : public Testbed {
   std::optional<SwitchThread> thread_;
 };
 
+/// By which queues the NICs behind a port that workers share receive; empty: one worker has the port.
+std::vector<SteeredAddress> steered_addresses(const Setup& setup, const WorkerShares& shares, PortId port) {
+  std::vector<SteeredAddress> addresses;
+  if (!shares.is_shared(port)) return addresses;
+  for (const Nic& nic : setup.plan.transport.nics)
+    if (nic.port == port) addresses.push_back({nic.mac, shares.queue_of(nic.id)});
+  return addresses;
+}
+
 /// DPDK and RDMA devices that lead to a device under test outside this process. The queues of a DPDK device share its
 /// line.
 class DeviceTestbed final : public Testbed {
  public:
-  DeviceTestbed(const Setup& setup, std::vector<VerbsPort> verbs_ports, std::shared_ptr<DpdkEnvironment>& dpdk)
+  DeviceTestbed(Setup& setup, const WorkerShares& shares, std::vector<VerbsPort> verbs_ports,
+                std::shared_ptr<DpdkEnvironment>& dpdk)
       : setup_(setup),
         verbs_ports_(std::move(verbs_ports)),
         queues_(setup.config.ports.size()),
@@ -249,13 +259,15 @@ class DeviceTestbed final : public Testbed {
       queues_[p] = open_dpdk_queues(*environment_, port.device,
                                     {.mtu = *setup.config.transport.mtu + header_bytes(setup.config),
                                      .frames = frames_of_port(setup, PortId(p)),
-                                     .queues = port.queues});
+                                     .queues = port.queues,
+                                     .steered = steered_addresses(setup, shares, PortId(p))});
       flow_control_[p] = settle_flow_control(setup.config, port);
+      if (shares.is_shared(PortId(p)) && flow_control_[p].mode == PauseMode::kSoftware) leave_pauses(setup, p);
     }
   }
 
   std::vector<PortBinding> ports() override {
-    std::vector<PortBinding> bindings;
+    std::vector<PortBinding> bindings;  // of each port all queues in their order
     for (uint32_t p = 0; p < queues_.size(); ++p) {
       const PortConfig& port = setup_.config.ports[p];
       const Bandwidth share(port.rate.bits_per_second / port.queues);
@@ -282,6 +294,14 @@ class DeviceTestbed final : public Testbed {
   std::vector<PortCounters> finish() override { return {}; }
 
  private:
+  /// A pause arrives at one queue, whose worker would be the only one to obey it.
+  void leave_pauses(Setup& setup, uint32_t p) {
+    flow_control_[p].mode = PauseMode::kOff;
+    setup.warnings.push_back(
+        fmt::format("port '{}' obeys no pauses: several workers share it, and in hardware it cannot: {}",
+                    setup.config.ports[p].name, flow_control_[p].remark));
+  }
+
   const Setup& setup_;
   const std::vector<VerbsPort> verbs_ports_;
   DpdkUse environment_;                                          // none without DPDK devices
@@ -324,7 +344,7 @@ std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares,
       verbs_ports = find_verbs_ports(setup.config, verbs_devices());
       take_device_addresses(setup, verbs_ports);
     }
-    return std::make_unique<DeviceTestbed>(setup, std::move(verbs_ports), dpdk);
+    return std::make_unique<DeviceTestbed>(setup, shares, std::move(verbs_ports), dpdk);
   }
   std::unique_ptr<EmbeddedTestbed> testbed = first.device == "ring"
                                                  ? EmbeddedTestbed::on_rings(setup, shares, dpdk)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/affinity.h"
 #include "base/error.h"
@@ -83,9 +84,8 @@ void require_cpus(const RunConfig& config) {
 
 WorkerShares::WorkerShares(const Setup& setup, uint32_t workers) : ranks_(workers) {
   const TransportPlan& plan = setup.plan.transport;
-  const size_t ports = setup.config.ports.size();
-  for (size_t port = 0; port < ports; ++port) of_port_.push_back(static_cast<uint16_t>(port * workers / ports));
-  const auto of_nic = [&](NicId nic) { return of_port_[plan.nics[nic.value].port.value]; };
+  share_ports(setup, workers);
+  const auto of_nic = [this](NicId nic) { return of_nic_[nic.value].worker; };
   for (const NicId nic : setup.placement.nic) of_rank_.push_back(of_nic(nic));
   for (uint32_t worker = 0; worker < workers; ++worker) {
     for (const uint16_t of_rank : of_rank_) ranks_[worker].push_back(of_rank == worker);
@@ -101,6 +101,75 @@ WorkerShares::WorkerShares(const Setup& setup, uint32_t workers) : ranks_(worker
       route.sender = of_nic(c.source_nic), route.receiver = of_nic(c.destination_nic);
     }
   }
+}
+
+void WorkerShares::share_ports(const Setup& setup, uint32_t workers) {
+  const std::vector<Nic>& nics = setup.plan.transport.nics;
+  const auto ports = static_cast<uint32_t>(setup.config.ports.size());
+  for (const PortConfig& port : setup.config.ports) of_port_.push_back({.queues = port.queues});
+  for (const Nic& nic : nics) ++of_port_[nic.port.value].nics;
+  if (workers <= ports) {
+    for (uint32_t port = 0; port < ports; ++port) of_port_[port].first = port * workers / ports;
+  } else {
+    add_workers(setup.config, workers - ports);
+  }
+  std::vector<uint32_t> seen(ports);  // NICs of each port
+  for (const Nic& nic : nics) {
+    const PortShare& port = of_port_[nic.port.value];
+    const uint32_t place = seen[nic.port.value]++;
+    const uint32_t part = place * port.workers / port.nics;
+    // The n-th part has the queues from ceil(n Q / W) on, by `of_queue`.
+    const auto first_queue = [&](uint32_t n) { return (n * port.queues + port.workers - 1) / port.workers; };
+    const uint32_t queues = first_queue(part + 1) - first_queue(part);
+    of_nic_.push_back({.worker = static_cast<uint16_t>(port.first + part),
+                       .queue = static_cast<uint16_t>(first_queue(part) + place % queues)});
+  }
+}
+
+// One after the other to the port where each worker has most NICs.
+void WorkerShares::add_workers(const RunConfig& config, uint32_t more) {
+  const auto room = [](const PortShare& port) { return port.workers < std::min(port.queues, port.nics); };
+  for (; more > 0; --more) {
+    PortShare* most = nullptr;
+    for (PortShare& port : of_port_) {
+      if (room(port) && (most == nullptr || port.nics * most->workers > most->nics * port.workers)) most = &port;
+    }
+    if (most == nullptr)
+      fail_key(config.places, config.workers.cores.empty() ? "workers.count" : "workers.cores",
+               "{} more than ports can be shared by: of several workers on one port each needs a queue of it "
+               "(ports[].queues) and a NIC behind it (hosts.count, hosts.nics)",
+               more);
+    ++most->workers;
+  }
+  uint32_t first = 0;
+  for (size_t p = 0; p < of_port_.size(); ++p) {
+    of_port_[p].first = std::exchange(first, first + of_port_[p].workers);
+    if (of_port_[p].workers == 1) continue;
+    const PortConfig& port = config.ports[p];
+    if (port.pfc == PfcChoice::kSoftware)
+      fail_key(config.places, fmt::format("ports[{}].pfc", p),
+               "'software' needs one worker: a pause arrives at one of the {} that port '{}' is shared by",
+               of_port_[p].workers, port.name);
+    if (port.drain_rate)
+      fail_key(config.places, fmt::format("ports[{}].drain_rate", p),
+               "needs one worker, which knows all that arrives; port '{}' is shared by {}", port.name,
+               of_port_[p].workers);
+  }
+}
+
+uint32_t WorkerShares::ports_of(uint32_t worker) const {
+  return static_cast<uint32_t>(std::ranges::count(of_port_, worker, &PortShare::first));
+}
+
+uint32_t WorkerShares::of_queue(PortId port, uint32_t queue) const {
+  const PortShare& share = of_port_[port.value];
+  return share.first + queue * share.workers / share.queues;
+}
+
+std::vector<bool> WorkerShares::nics(uint32_t worker) const {
+  std::vector<bool> nics;
+  for (const NicShare& nic : of_nic_) nics.push_back(nic.worker == worker);
+  return nics;
 }
 
 TransportGroup::Routing WorkerShares::routing() const {

@@ -39,19 +39,27 @@ std::optional<std::string> core_finding(const RunConfig& config, const WorkerThr
 /// process may use.
 void require_cpus(const RunConfig& config);
 
-/// The ports are shared out in their order, as evenly as goes. A rank is with the port of its NIC. Local traffic is
+/// The ports are shared out in their order, as evenly as goes. Of more workers than ports each has queues of one port,
+/// and NICs behind it: what those are sent is steered to its queues. A rank is with its first NIC. Local traffic is
 /// with the worker of the lowest rank of all that talk to each other locally, directly or by others: they share links.
 class WorkerShares {
  public:
-  /// 1 <= `workers` <= the set-up's ports.
+  /// 1 <= `workers` <= the set-up's ports, or queues. Throws Error(kInput), naming file, line and key, when ports have
+  /// too few queues or NICs to be shared by so many, or one that is shared obeys pauses in software or drains slowly.
   WorkerShares(const Setup& setup, uint32_t workers);
 
   uint32_t workers() const { return static_cast<uint32_t>(ranks_.size()); }
-  /// Those of a worker follow each other.
-  uint32_t ports_of(uint32_t worker) const {
-    return static_cast<uint32_t>(std::ranges::count(of_port_, static_cast<uint16_t>(worker)));
-  }
-  uint32_t of_port(PortId port) const { return of_port_[port.value]; }
+  /// Of ports that are one worker's. Those of a worker follow each other.
+  uint32_t ports_of(uint32_t worker) const;
+  uint32_t of_port(PortId port) const { return of_port_[port.value].first; }
+  bool is_shared(PortId port) const { return of_port_[port.value].workers > 1; }
+  bool has_part(uint32_t worker, PortId port) const { return worker - of_port(port) < of_port_[port.value].workers; }
+  uint32_t of_queue(PortId port, uint32_t queue) const;
+  uint32_t of_nic(NicId nic) const { return of_nic_[nic.value].worker; }
+  /// Of the NIC's port: the one that what it is sent must go to where the port is shared.
+  uint16_t queue_of(NicId nic) const { return of_nic_[nic.value].queue; }
+  /// By NIC: whether the worker has it.
+  std::vector<bool> nics(uint32_t worker) const;
   uint32_t of_rank(RankId rank) const { return of_rank_[rank.value]; }
   const WorkerRoute& route(ConnectionId connection) const { return routes_[connection.value]; }
   /// By connection.
@@ -62,7 +70,21 @@ class WorkerShares {
   TransportGroup::Routing routing() const;
 
  private:
-  std::vector<uint16_t> of_port_, of_rank_;
+  /// A port's workers follow each other.
+  struct PortShare {
+    uint32_t first = 0, workers = 1;
+    uint32_t queues = 1, nics = 0;  ///< of the port
+  };
+  struct NicShare {
+    uint16_t worker = 0, queue = 0;
+  };
+
+  void share_ports(const Setup& setup, uint32_t workers);
+  void add_workers(const RunConfig& config, uint32_t more);
+
+  std::vector<PortShare> of_port_;
+  std::vector<NicShare> of_nic_;
+  std::vector<uint16_t> of_rank_;
   std::vector<std::vector<bool>> ranks_;
   std::vector<WorkerRoute> routes_;
 };

@@ -10,6 +10,7 @@
 #include "base/affinity.h"
 #include "base/log.h"
 #include "emulator/assembly/certification.h"
+#include "emulator/assembly/dilation.h"
 #include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/run.h"
 #include "emulator/assembly/workers.h"
@@ -205,6 +206,7 @@ int check_configuration(const RunRequest& request) {
   if (interrupted) fail_run("stopped by a signal");
   const nlohmann::ordered_json memory = memory_json(setup);
   for (std::string& overload : background_overloads(setup)) setup.warnings.push_back(std::move(overload));
+  for (std::string& note : unstretched(setup.config)) setup.warnings.push_back(std::move(note));
   for (const std::string& warning : setup.warnings) log_warning(warning);
   require_cpus(setup.config);
   const std::vector<uint32_t> cores = one_of_each_core(allowed_cpus());

@@ -49,7 +49,7 @@ nlohmann::ordered_json workers_json(const Setup& setup) {
   for (uint32_t worker = 0; worker < shares.workers(); ++worker) {
     nlohmann::ordered_json ports = nlohmann::ordered_json::array(), cpu;
     for (uint32_t p = 0; p < setup.config.ports.size(); ++p)
-      if (shares.of_port(PortId(p)) == worker) ports.push_back(setup.config.ports[p].name);
+      if (shares.has_part(worker, PortId(p))) ports.push_back(setup.config.ports[p].name);
     if (!threads.cpus.empty()) cpu = threads.cpus[worker];
     // Ends of the background stand behind the ranks.
     const auto first = shares.ranks(worker).begin();

@@ -51,7 +51,7 @@ class Executions {
   };
 
   /// More are not held in memory.
-  static constexpr uint64_t kMost = 8'000'000;
+  static constexpr uint64_t kMost = 12'000'000;
   /// Absent where there are none, or more than `kMost`. `meetings` outlives what is returned.
   static std::optional<Executions> read(const RunReader& record, const RecordedRun& run, const NodeMeetings& meetings);
 

@@ -19,6 +19,7 @@
 #include "emulator/input/collective_config.h"
 #include "emulator/input/compute_config.h"
 #include "emulator/input/congestion_config.h"
+#include "emulator/input/dilation_config.h"
 #include "emulator/input/fabric_config.h"
 #include "emulator/input/impairment_config.h"
 #include "emulator/input/inference_config.h"
@@ -364,10 +365,13 @@ struct RunConfig {
   SimulationConfig simulation;
   RunLimits run;
   WorkersConfig workers;
+  DilationConfig dilation;
   MessageRecording messages = MessageRecording::kSampled;  ///< key `record.messages`
   bool record_causes = false;                              ///< key `record.causes`
   std::optional<Duration> fabric_interval;                 ///< key `record.fabric_interval`; absent: no samples
   uint32_t fabric_rows = 65'536;                           ///< key `record.fabric_rows`
+  std::optional<Duration> rate_interval;                   ///< key `record.rate_interval`; absent: no samples
+  uint32_t rate_rows = 65'536;                             ///< key `record.rate_rows`
   std::optional<Bytes> capture;                            ///< key `record.capture`; absent: none
   DpdkConfig dpdk;
   std::map<std::string, std::string> dut;

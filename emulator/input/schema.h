@@ -18,6 +18,7 @@
 #include "emulator/input/compute_schema.h"
 #include "emulator/input/config.h"
 #include "emulator/input/congestion_schema.h"
+#include "emulator/input/dilation_schema.h"
 #include "emulator/input/fabric_schema.h"
 #include "emulator/input/impairment_schema.h"
 #include "emulator/input/inference_schema.h"
@@ -377,6 +378,7 @@ void describe_run(Visitor& visit, RunConfig& config) {
     keys.field("count", config.workers.count, Or{"auto", Integer<uint32_t>{1, kMostWorkers}});
     keys.list("cores", config.workers.cores, Integer<uint32_t>{0, 1023});
   });
+  visit.section("dilation", [&](auto& keys) { describe_dilation(keys, config.dilation); });
   visit.section("record", [&](auto& keys) {
     keys.field("messages", config.messages,
                Choice<MessageRecording>{{{"none", MessageRecording::kNone},
@@ -385,6 +387,8 @@ void describe_run(Visitor& visit, RunConfig& config) {
     keys.field("causes", config.record_causes, on_or_off());
     keys.field("fabric_interval", config.fabric_interval, Or{"none", Interval{nanoseconds(1), seconds(1)}});
     keys.field("fabric_rows", config.fabric_rows, Integer<uint32_t>{2, 1 << 20});
+    keys.field("rate_interval", config.rate_interval, Or{"none", Interval{nanoseconds(1), seconds(1)}});
+    keys.field("rate_rows", config.rate_rows, Integer<uint32_t>{2, 1 << 20});
     keys.field("capture", config.capture, Or{"none", Size{Bytes(1 << 10), Bytes(1LL << 40)}});
   });
   visit.section("dpdk", [&](auto& keys) {

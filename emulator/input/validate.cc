@@ -10,6 +10,7 @@
 #include "emulator/input/validate_background.h"
 #include "emulator/input/validate_compute.h"
 #include "emulator/input/validate_congestion.h"
+#include "emulator/input/validate_dilation.h"
 #include "emulator/input/validate_generate.h"
 #include "emulator/input/validate_impairments.h"
 #include "emulator/input/validate_jobs.h"
@@ -290,6 +291,7 @@ void validate(const RunConfig& config, const Tree& root) {
   validate_background(config, root);
   validate_impairments(config, root);
   validate_workers(config, root);
+  validate_dilation(config, root);
   if (config.dpdk.memory.count % (1 << 20) != 0) source.fail("dpdk.memory", "must be a whole number of MiB");
 }
 

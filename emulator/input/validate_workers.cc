@@ -29,12 +29,11 @@ void validate_workers(const RunConfig& config, const Tree& root) {
     fail_key(root, "workers.cores", "names {} CPUs for {} workers; each has one", cores.size(), *workers.count);
   const size_t count = !cores.empty() ? cores.size() : workers.count.value_or(1);
   const char* const key = counted || cores.empty() ? "workers.count" : "workers.cores";
-  if (count > config.ports.size())
-    fail_key(
-        root, key,
-        "{} workers, but {} ports: each worker has one at least, since a device chooses by itself which of a port's "
-        "queues receives a packet",
-        count, config.ports.size());
+  size_t queues = 0;
+  for (const PortConfig& port : config.ports) queues += port.queues;
+  if (count > queues)
+    fail_key(root, key, "{} workers, but {} ports with {} queues in all: each worker has one queue at least", count,
+             config.ports.size(), queues);
   if (count == 1 && cores.empty()) return;
   if (config.run.cpu) fail_key(root, "run.cpu", "contradicts 'workers', of which 'cores' names the CPUs");
   if (count > 1 && config.transport.verb == VerbName::kRead && config.run.continue_on_failure)

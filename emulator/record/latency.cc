@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "emulator/record/run_record.h"
 
@@ -30,12 +31,17 @@ std::vector<LatencyRow> latency_rows(std::span<const PortLatency> latencies, std
   std::vector<LatencyRow> rows;
   for (const LatencyKind kind : {LatencyKind::kRoundTrip, LatencyKind::kOneWay}) {
     Histogram all;
-    std::vector<LatencyRow> of_ports;
+    // A port that workers share has one of each.
+    std::map<PortId, Histogram> by_port;
     for (const PortLatency& latency : latencies) {
       if (latency.kind != kind || latency.histogram->count() == 0) continue;
       all.merge(*latency.histogram);
-      LatencyRow& row = of_ports.emplace_back(row_of(latency.port, kind, *latency.histogram));
-      const auto port = std::ranges::find(ports, latency.port, &PortCounters::port);
+      by_port[latency.port].merge(*latency.histogram);
+    }
+    std::vector<LatencyRow> of_ports;
+    for (const auto& [id, histogram] : by_port) {
+      LatencyRow& row = of_ports.emplace_back(row_of(id, kind, histogram));
+      const auto port = std::ranges::find(ports, id, &PortCounters::port);
       if (port == ports.end()) continue;
       row.hardware_time = port->hardware_time;
       row.error = port->arrival_error;

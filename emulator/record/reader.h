@@ -186,6 +186,8 @@ class RunReader {
   std::vector<StragglerRow> stragglers(const RecordedRun& run) const;
   /// Absent where no queues were sampled, or in a record of a version of rankwire that did not write them.
   std::optional<QueueSampling> queue_samples(const RecordedRun& run) const;
+  /// Absent where they were not sampled, or in a record of a version of rankwire that did not write them.
+  std::optional<RateSampling> rates(const RecordedRun& run) const;
   /// In the order in which they began. Empty in a record of a version of rankwire that did not write them.
   std::vector<StormRow> storms(const RecordedRun& run) const;
   /// Link by link. Empty where the run was not of the model `flow` with several jobs at work, or in a record of a

@@ -12,6 +12,7 @@
 #include "base/record.h"
 #include "base/transport.h"
 #include "base/units.h"
+#include "emulator/record/rate_rows.h"
 #include "emulator/record/wrong_messages_row.h"
 
 namespace rankwire {
@@ -402,6 +403,7 @@ struct RunEnd {
   std::vector<ImpairmentRow> impairments;  ///< the first of them, oldest first
   std::vector<ImpairmentRuleRow> impairment_rules;
   std::optional<QueueSampling> queue_samples;
+  std::optional<RateSampling> rates;
   std::vector<StormRow> storms;                        ///< in the order in which they began
   std::vector<SharedLinkRow> shared_links;             ///< by link, job and other, where a model tells
   std::vector<ComputeTimeRow> compute_times;           ///< by rank; models with nodes

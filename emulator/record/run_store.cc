@@ -213,6 +213,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   hardware(run, end);
   impairments(run, end);
   if (end.queue_samples) queue_samples(run, *end.queue_samples);
+  if (end.rates) rates(run, *end.rates);
   storms(run, end.storms);
   shared_links(run, end.shared_links);
   background_traffic(run, end.background);

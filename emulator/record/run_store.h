@@ -88,6 +88,7 @@ class RunStore {
   void forget_queue_samples(uint32_t run);
   void queue_rows(uint32_t run, std::span<const std::string> ports, std::span<const QueueSampleRow> rows);
   void queue_sampling(uint32_t run, Duration interval, uint64_t rows, uint64_t lost);
+  void rates(uint32_t run, const RateSampling& rates);
   void storms(uint32_t run, std::span<const StormRow> storms);
   void shared_links(uint32_t run, std::span<const SharedLinkRow> links);
   void insert_storm(uint32_t run, const StormRow& storm);

@@ -160,6 +160,15 @@ CREATE TABLE queue_samples(
   run INTEGER NOT NULL, time_ps INTEGER NOT NULL, name TEXT NOT NULL, priority INTEGER NOT NULL,
   queue_bytes INTEGER NOT NULL, paused INTEGER NOT NULL, marks INTEGER NOT NULL, drops INTEGER NOT NULL,
   xoff_rx INTEGER NOT NULL, xoff_tx INTEGER NOT NULL);
+CREATE TABLE rate_sampling(
+  run INTEGER PRIMARY KEY, port_interval_ps INTEGER NOT NULL, allowance_interval_ps INTEGER NOT NULL,
+  rows_lost INTEGER NOT NULL);
+CREATE TABLE port_rates(
+  run INTEGER NOT NULL, time_ps INTEGER NOT NULL, port INTEGER NOT NULL, tx_bytes INTEGER NOT NULL,
+  rx_bytes INTEGER NOT NULL);
+CREATE TABLE allowances(
+  run INTEGER NOT NULL, time_ps INTEGER NOT NULL, connection INTEGER NOT NULL, member INTEGER NOT NULL,
+  rate_bps INTEGER NOT NULL, lowest_rate_bps INTEGER NOT NULL, window_bytes INTEGER, smallest_window_bytes INTEGER);
 CREATE TABLE storms(
   run INTEGER NOT NULL, name TEXT NOT NULL, priority INTEGER NOT NULL, stuck_ps INTEGER NOT NULL,
   begin_ps INTEGER NOT NULL, end_ps INTEGER, dropped INTEGER NOT NULL, forwarded INTEGER NOT NULL);

@@ -14,9 +14,11 @@
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/blame.h"
 #include "emulator/report/certification.h"
+#include "emulator/report/collective_sizes.h"
 #include "emulator/report/collective_table.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
+#include "emulator/report/dilation.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
@@ -38,6 +40,7 @@
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
+#include "emulator/report/rates.h"
 #include "emulator/report/repetitions.h"
 #include "emulator/report/requests.h"
 #include "emulator/report/slack.h"
@@ -313,6 +316,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("The reference with small differences", sentence_of(band_text(record)));
   html += section("What would save time", html_what_if(record));
   html += section("Models side by side", html_models(record));
+  html += section("Stretched time", sentence_of(dilation_text(record)));
   html += section("Ranks", html_ranks(record, activity));
   html += section("Compute", html_compute(record));
   html += section("Timeline", html_timeline(record, activity, page_operations));
@@ -320,12 +324,14 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Operations", html_groups(record, operations));
   html += section("Times of messages", html_message_times(record));
   html += section("Who sent to whom", html_traffic_matrix(record));
+  html += section("Sizes of collectives by rank", html_collective_sizes(record));
   html += section("Slowest messages", html_messages(record));
   html += section("Transport", html_counters(record));
   html += section("Traffic of the ranks", html_rank_traffic(record, queue_pairs));
   html += section("Slowest queue pairs", html_flows(record, queue_pairs));
   html += section("Ports", html_ports(record, queue_pairs));
   html += section("Queues", html_queues(record));
+  html += section("Rates and windows over time", html_rates(record));
   html += section("Impairments", html_impairments(record));
   html += section("Hardware of the ports", html_hardware(record));
   html += section("Device under test", dut_table(record));

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "emulator/report/column_plots.h"
+
 namespace rankwire {
 namespace {
 
@@ -13,7 +15,7 @@ class Reading {
   Reading(std::string name, uint8_t priority, Time end) : end_(end) {
     queue_.name = std::move(name);
     queue_.priority = priority;
-    queue_.columns.resize(QueueStatistics::kColumns);
+    queue_.columns.resize(kPlotColumns);
   }
 
   void add(const QueueSampleRow& row) {
@@ -23,7 +25,7 @@ class Reading {
     queue_.longest = std::max(queue_.longest, row.length);
     queue_.marks += row.marks, queue_.drops += row.drops;
     queue_.xoff_rx += row.xoff_rx, queue_.xoff_tx += row.xoff_tx;
-    QueueStatistics::Column& column = queue_.columns[column_of(row.time)];
+    QueueStatistics::Column& column = queue_.columns[plot_column_of(row.time, end_)];
     column.known = true;
     column.longest = std::max(column.longest, row.length);
     column.paused |= row.paused || row.xoff_rx > 0;
@@ -38,17 +40,12 @@ class Reading {
   }
 
  private:
-  size_t column_of(Time at) const {
-    const int64_t ps = std::clamp<int64_t>(at.ps, 0, end_.ps - 1);
-    return static_cast<size_t>(static_cast<__int128>(ps) * QueueStatistics::kColumns / end_.ps);
-  }
-
   void hold_until(Time at) {
     const Time until = std::clamp(at, since_, end_);
     area_ += static_cast<double>(length_.count) * static_cast<double>((until - since_).ps);
     if (until > since_ && (length_ > Bytes() || paused_)) {
-      const size_t last = column_of(until - Duration(1));
-      for (size_t c = column_of(since_); c <= last; ++c) {
+      const size_t last = plot_column_of(until - Duration(1), end_);
+      for (size_t c = plot_column_of(since_, end_); c <= last; ++c) {
         QueueStatistics::Column& column = queue_.columns[c];
         column.longest = std::max(column.longest, length_);
         column.paused |= paused_;

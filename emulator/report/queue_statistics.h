@@ -12,8 +12,6 @@ namespace rankwire {
 
 /// One output queue. Lengths are known at the ends of intervals alone: a peak within one may be higher.
 struct QueueStatistics {
-  static constexpr size_t kColumns = 400;  ///< into which a picture cuts time
-
   /// What is known of a stretch of time.
   struct Column {
     Bytes longest;
@@ -26,7 +24,7 @@ struct QueueStatistics {
   Bytes longest;
   double mean = 0;  ///< bytes, over the time from 0 to the end, each sample holding until the next
   uint64_t marks = 0, drops = 0, xoff_rx = 0, xoff_tx = 0;
-  std::vector<Column> columns;
+  std::vector<Column> columns;  ///< kPlotColumns
 };
 
 /// Those of a run that took `end` (> 0), the longest first; of equals the order in which they were first sampled.

@@ -7,71 +7,41 @@
 #include <iterator>
 #include <vector>
 
+#include "emulator/report/column_plots.h"
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/queue_statistics.h"
-#include "emulator/report/time_axis.h"
 
 namespace rankwire {
 namespace {
 
 constexpr size_t kDrawn = 8, kListedQueues = 64;
-constexpr int kNameWidth = 120, kColumnWidth = 2, kPlotHeight = 60, kPlotGap = 12;
-constexpr int kSeriesWidth = static_cast<int>(QueueStatistics::kColumns) * kColumnWidth;
-
-/// Columns `from` .. `to` - 1 for which `holds`, as bars of the height that `top` leaves.
-template <class Holds>
-std::string bars(const QueueStatistics& queue, const char* css, int top, int height, Holds holds) {
-  std::string svg;
-  const auto& columns = queue.columns;
-  for (size_t c = 0; c < columns.size();) {
-    size_t stop = c;
-    while (stop < columns.size() && holds(columns[stop])) ++stop;
-    if (stop > c)
-      svg += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n", css,
-                         kNameWidth + static_cast<int>(c) * kColumnWidth, top,
-                         static_cast<int>(stop - c) * kColumnWidth, height);
-    c = stop + 1;
-  }
-  return svg;
-}
 
 /// The queue's length in each column; above it where it was paused, marked and dropped.
-std::string plot(const QueueStatistics& queue, Bytes scale, int top) {
-  std::string svg =
-      fmt::format("<text x=\"0\" y=\"{}\">{}</text>\n<text class=\"unit\" x=\"0\" y=\"{}\">priority {}</text>\n",
-                  top + 20, html_escaped(queue.name), top + 34, queue.priority);
-  const auto height_of = [&](Bytes length) {
-    return static_cast<int>(
-        std::lround(static_cast<double>(length.count) / static_cast<double>(scale.count) * (kPlotHeight - 12)));
-  };
-  for (size_t c = 0; c < queue.columns.size(); ++c) {
-    const int height = height_of(queue.columns[c].longest);
-    if (height == 0) continue;
-    svg +=
-        fmt::format("<rect class=\"ec\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
-                    kNameWidth + static_cast<int>(c) * kColumnWidth, top + kPlotHeight - height, kColumnWidth, height);
+ColumnPlot plot(const QueueStatistics& queue, Bytes scale) {
+  ColumnPlot plot{.name = queue.name,
+                  .unit = fmt::format("priority {}", queue.priority),
+                  .filled = {},
+                  .line = {},
+                  .bars = {{"rc", {}}, {"ex", {}}, {"lost", {}}}};
+  for (const QueueStatistics::Column& column : queue.columns) {
+    plot.filled.push_back(static_cast<double>(column.longest.count) / static_cast<double>(scale.count));
+    plot.bars[0].columns.push_back(column.paused);
+    plot.bars[1].columns.push_back(column.marked);
+    plot.bars[2].columns.push_back(column.dropped);
   }
-  using Column = QueueStatistics::Column;
-  svg += bars(queue, "rc", top, 3, [](const Column& column) { return column.paused; });
-  svg += bars(queue, "ex", top + 4, 3, [](const Column& column) { return column.marked; });
-  svg += bars(queue, "lost", top + 8, 3, [](const Column& column) { return column.dropped; });
-  return svg;
+  return plot;
 }
 
 std::string picture(const std::vector<QueueStatistics>& queues, Time end) {
-  const size_t drawn = std::min(queues.size(), kDrawn);
   const Bytes scale = std::max(queues.front().longest, Bytes(1));
-  std::string plots;
-  for (size_t i = 0; i < drawn; ++i) plots += plot(queues[i], scale, static_cast<int>(i) * (kPlotHeight + kPlotGap));
-  const int height = static_cast<int>(drawn) * (kPlotHeight + kPlotGap);
+  std::vector<ColumnPlot> plots;
+  for (size_t i = 0; i < std::min(queues.size(), kDrawn); ++i) plots.push_back(plot(queues[i], scale));
   return fmt::format(
              "<p class=\"note\"><span class=\"key ec\"></span>bytes that wait, up to {} <span class=\"key "
-             "rc\"></span>paused <span class=\"key ex\"></span>marked CE <span class=\"key lost\"></span>dropped</p>\n"
-             "<div class=\"wide\"><svg role=\"img\" viewBox=\"0 0 {} {}\">\n<title>Lengths of queues over "
-             "time</title>\n",
-             readable(scale), kNameWidth + kSeriesWidth + 40, height + 20) +
-         time_axis_svg(end, {.left = kNameWidth, .width = kSeriesWidth, .height = height}) + plots + "</svg></div>\n";
+             "rc\"></span>paused <span class=\"key ex\"></span>marked CE <span class=\"key lost\"></span>dropped</p>\n",
+             readable(scale)) +
+         column_plots_svg("Lengths of queues over time", end, plots);
 }
 
 std::string table_of(const std::vector<QueueStatistics>& queues) {

@@ -23,6 +23,7 @@
 #include "emulator/report/page_timeline.h"
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
+#include "emulator/report/rates.h"
 #include "emulator/report/requests.h"
 #include "emulator/report/shared_links.h"
 #include "emulator/report/shared_ports.h"
@@ -145,6 +146,8 @@ RecordFigures write_report(const RunReader& record, const ReportFormats& formats
     write_file(run_folder / "hardware.csv", hardware_csv(record));
     write_file(run_folder / "impairments.csv", impairments_csv(record));
     write_file(run_folder / "queues.csv", queues_csv(record));
+    write_file(run_folder / "port_rates.csv", port_rates_csv(record));
+    write_file(run_folder / "allowances.csv", allowances_csv(record));
   }
   std::optional<RecordActivity> activity;
   if (formats.contains(ReportFormat::kPerfetto)) {

@@ -13,6 +13,7 @@
 #include "emulator/report/collective_table.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
+#include "emulator/report/dilation.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/impairments.h"
@@ -22,6 +23,7 @@
 #include "emulator/report/models.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
+#include "emulator/report/rates.h"
 #include "emulator/report/repetitions.h"
 #include "emulator/report/slack.h"
 #include "emulator/report/slow_operations.h"
@@ -170,7 +172,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   const auto of_principal = [&](auto value) {
     return principal == nullptr ? Json(nullptr) : Json(value(principal->end));
   };
-  const auto ratio = completion_ratio(record);
+  const auto ratio = predicted_ratio(record);
 
   Json json;
   json["rankwire"] = {{"version", record.version()}};
@@ -203,6 +205,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["repetitions"] = repetitions_json(record);
   json["certification"] = certification_json(record);
   json["models"] = models_json(record);
+  json["dilation"] = dilation_json(record);
   json["jobs"] = jobs_json(record, figures.diagnosis);
   json["background"] = background_json(record);
   json["collective"] = collective_json(figures.collective);
@@ -218,6 +221,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["failures"] = failures_json(record);
   json["impairments"] = impairments_json(record);
   json["queues"] = queues_json(record);
+  json["rates"] = rates_json(record);
   json["storms"] = storms_json(record);
   json["hardware"] = hardware_json(record);
   json["record"] = record_json(record);
@@ -245,6 +249,7 @@ nlohmann::ordered_json summary_shape() {
                             "repetitions",
                             "certification",
                             "models",
+                            "dilation",
                             "jobs",
                             "background",
                             "collective",

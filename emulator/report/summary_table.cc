@@ -11,6 +11,7 @@
 #include "emulator/report/certification.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
+#include "emulator/report/dilation.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/format.h"
 #include "emulator/report/jobs.h"
@@ -191,6 +192,8 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
     text += fmt::format("{:<14}{}\n", "if free", what_if);
   if (const std::string models = models_text(record); !models.empty())
     text += fmt::format("{:<14}{}\n", "models", models);
+  if (const std::string dilation = dilation_text(record); !dilation.empty())
+    text += fmt::format("{:<14}{}\n", "dilation", dilation);
   text += jobs_text(record, figures.diagnosis.shares);
   text += background_text(record);
   text += requests_text(figures.requests);

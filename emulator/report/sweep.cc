@@ -7,6 +7,7 @@
 #include "emulator/record/reader.h"
 #include "emulator/report/activity.h"
 #include "emulator/report/assessment.h"
+#include "emulator/report/band.h"
 #include "emulator/report/format.h"
 #include "emulator/report/page_files.h"
 #include "emulator/report/stall.h"
@@ -192,7 +193,7 @@ void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder, co
   point.verdict = verdict.verdict;
   point.reason = verdict.reason;
   for (const RecordedRun& run : record.runs()) point.sides.push_back(side_of(record, run));
-  point.ratio = completion_ratio(record);
+  point.ratio = predicted_ratio(record);
   point.stall = stall_of(record);
   point.columns = read_columns(columns, folder);
 }

@@ -1,7 +1,10 @@
 #include "emulator/report/timeline_rates.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +13,7 @@
 
 #include "emulator/diagnosis/port_shares.h"
 #include "emulator/report/port_names.h"
+#include "emulator/report/rank_names.h"
 
 namespace rankwire {
 namespace {
@@ -44,42 +48,101 @@ class Line {
   std::vector<double> bytes_;
 };
 
-void write_counter(TraceEvents& events, const std::string& name, Time time, uint64_t value) {
+void write_counter(TraceEvents& events, uint64_t process, const std::string& name, Time time, const char* unit,
+                   uint64_t value) {
   events.begin();
-  events.format(R"({{"ph":"C","pid":{},"tid":0,"ts":)", kRateProcess);
+  events.format(R"({{"ph":"C","pid":{},"tid":0,"ts":)", process);
   events.microseconds(time.ps);
   events.text(R"(,"name":)");
   events.quoted(name);
-  events.format(R"(,"args":{{"bit/s":{}}}}})", value);
+  events.format(R"(,"args":{{"{}":{}}}}})", unit, value);
 }
+
+/// A port and a direction; false: sent.
+using LineOf = std::pair<PortId, bool>;
+/// So much passed it evenly between two times.
+using VisitPassed = std::function<void(const LineOf& line, Time from, Time to, Bytes bytes)>;
+
+void for_each_sampled(const RateSampling& rates, const VisitPassed& visit) {
+  for (const PortRateRow& row : rates.ports) {
+    visit({row.port, false}, row.time - rates.port_interval, row.time, row.tx);
+    visit({row.port, true}, row.time - rates.port_interval, row.time, row.rx);
+  }
+}
+
+void for_each_in_messages(const RunReader& record, const RecordedRun& run, const VisitPassed& visit) {
+  const std::vector<RankNic> nics = record.rank_nics(run);
+  record.for_each_message(run, [&](const JoinedMessage& message) {
+    const RankId source(static_cast<uint32_t>(message.id.source));
+    const RankId destination(static_cast<uint32_t>(message.id.destination));
+    if (!meet_in_the_network(nics, source, destination)) return;
+    visit({nics[source.value].port, false}, message.posted, message.delivered, message.bytes);
+    visit({nics[destination.value].port, true}, message.posted, message.delivered, message.bytes);
+  });
+}
+
+/// Counters of one queue pair. Values hold until the next.
+class AllowanceTrack {
+ public:
+  AllowanceTrack(TraceEvents& events, std::string name, size_t stride)
+      : events_(events), name_(std::move(name)), stride_(stride) {}
+
+  void add(const AllowanceRow& row) {
+    const auto key = [](const AllowanceRow& r) { return std::pair(r.rate, r.window.value_or(Bytes())); };
+    if (held_ == 0 || key(row) < key(lowest_)) lowest_ = row;
+    if (++held_ == stride_) write();
+  }
+  /// What is still held; the number of samples that were written.
+  uint64_t finish() {
+    if (held_ > 0) write();
+    return written_;
+  }
+
+ private:
+  void write() {
+    write_counter(events_, kAllowanceProcess, name_ + " rate", lowest_.time, "bit/s",
+                  static_cast<uint64_t>(lowest_.rate.bits_per_second));
+    if (lowest_.window)
+      write_counter(events_, kAllowanceProcess, name_ + " window", lowest_.time, "bytes",
+                    static_cast<uint64_t>(lowest_.window->count));
+    held_ = 0;
+    ++written_;
+  }
+
+  TraceEvents& events_;
+  const std::string name_;
+  const size_t stride_;
+  AllowanceRow lowest_;
+  size_t held_ = 0;
+  uint64_t written_ = 0;
+};
 
 }  // namespace
 
 DrawnRates write_rate_counters(TraceEvents& events, const RunReader& record, size_t most_intervals, size_t most) {
   const RecordedRun* const run = record.emulated();
-  if (run == nullptr || !record.has_all_messages(*run)) return {};
-  const std::vector<RankNic> nics = record.rank_nics(*run);
-  std::map<std::pair<PortId, bool>, std::optional<Line>> lines;  // false: sent
-  Time end;
-  const auto each_end = [&](const JoinedMessage& message, const auto& visit) {
-    const RankId source(static_cast<uint32_t>(message.id.source));
-    const RankId destination(static_cast<uint32_t>(message.id.destination));
-    if (!meet_in_the_network(nics, source, destination)) return;
-    visit(std::pair(nics[source.value].port, false));
-    visit(std::pair(nics[destination.value].port, true));
+  if (run == nullptr) return {};
+  const std::optional<RateSampling> sampled = record.rates(*run);
+  const bool is_sampled = sampled && !sampled->ports.empty();
+  if (!is_sampled && !record.has_all_messages(*run)) return {};
+  const auto for_each = [&](const VisitPassed& visit) {
+    if (is_sampled)
+      for_each_sampled(*sampled, visit);
+    else
+      for_each_in_messages(record, *run, visit);
   };
-  record.for_each_message(*run, [&](const JoinedMessage& message) {
-    end = std::max(end, message.delivered);
-    each_end(message, [&](const auto& line) { lines.try_emplace(line); });
+  std::map<LineOf, std::optional<Line>> lines;
+  Time end;
+  for_each([&](const LineOf& line, Time, Time to, Bytes) {
+    end = std::max(end, to);
+    lines.try_emplace(line);
   });
   if (lines.empty() || end <= Time()) return {};
   const size_t intervals =
       std::clamp<size_t>(most / lines.size(), 2, most_intervals + 1) - 1;  // and a point at the end
   const Duration interval((end.ps + static_cast<int64_t>(intervals) - 1) / static_cast<int64_t>(intervals));
   for (auto& [place, line] : lines) line.emplace(interval, intervals);
-  record.for_each_message(*run, [&](const JoinedMessage& message) {
-    each_end(message, [&](const auto& line) { lines.at(line)->add(message.posted, message.delivered, message.bytes); });
-  });
+  for_each([&](const LineOf& line, Time from, Time to, Bytes bytes) { lines.at(line)->add(from, to, bytes); });
   events.name("process_name", kRateProcess, 0, "rates of ports");
   events.sort("process_sort_index", kRateProcess, 0, kRateProcess);
   const std::map<PortId, std::string> names = port_names(record, *run);
@@ -91,13 +154,33 @@ DrawnRates write_rate_counters(TraceEvents& events, const RunReader& record, siz
       const uint64_t rate = line->rate(i);
       // A value holds until the next.
       if (i > 0 && rate == before) continue;
-      write_counter(events, name, Time() + interval * static_cast<int64_t>(i), rate);
+      write_counter(events, kRateProcess, name, Time() + interval * static_cast<int64_t>(i), "bit/s", rate);
       before = rate;
       ++drawn.points;
     }
-    write_counter(events, name, end, 0);
+    write_counter(events, kRateProcess, name, end, "bit/s", 0);
     ++drawn.points;
   }
+  return drawn;
+}
+
+DrawnOf write_allowance_counters(TraceEvents& events, const RunReader& record, size_t most) {
+  const RecordedRun* const run = record.emulated();
+  const auto rates = run == nullptr ? std::nullopt : record.rates(*run);
+  if (!rates || rates->allowances.empty()) return {};
+  events.name("process_name", kAllowanceProcess, 0, "what queue pairs may send");
+  events.sort("process_sort_index", kAllowanceProcess, 0, kAllowanceProcess);
+  const RankNames names(record);
+  const size_t stride = (rates->allowances.size() + most - 1) / most;
+  std::map<std::pair<ConnectionId, uint16_t>, AllowanceTrack> tracks;
+  for (const AllowanceRow& row : rates->allowances) {
+    const std::string name = fmt::format("{} to {} (connection {}.{})", names.label(row.source.value),
+                                         names.label(row.destination.value), row.connection.value, row.member);
+    tracks.try_emplace({row.connection, row.member}, events, name, stride).first->second.add(row);
+  }
+  DrawnOf drawn;
+  for (auto& [key, track] : tracks) drawn.drawn += track.finish();
+  drawn.left_out = rates->allowances.size() - drawn.drawn;
   return drawn;
 }
 

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -169,6 +171,79 @@ TEST(WorkerShares, LocalTrafficOfAHostIsOneWorkers) {
     others |= route.sender != route.source;
   }
   EXPECT_TRUE(others);
+}
+
+/// Four hosts with a NIC each, of which two stand behind each of two ports with three queues.
+class SharedPorts : public ::testing::Test {
+ protected:
+  void prepare_with(PfcChoice pfc, std::optional<Bandwidth> drain_rate = std::nullopt) {
+    RunConfig config = tiny_run(1, 4);
+    config.hosts = {.count = 4, .npus = 1};
+    config.mapping.policy = MappingPolicy::kBlock;
+    config.ports = with_device_ports(2).ports;
+    for (PortConfig& port : config.ports) port.queues = 3, port.pfc = pfc, port.drain_rate = drain_rate;
+    config.places = KeyPlaces(read_yaml_text("workers:\n  count: 9\nports:\n  - pfc: software\n", {"run.yaml:7", ""}));
+    prepare(setup_, config, folder_.path());
+  }
+  std::string refusal(uint32_t workers) {
+    try {
+      const WorkerShares shares(setup_, workers);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInput);
+      return error.what();
+    }
+    return {};
+  }
+  const TemporaryFolder folder_;
+  rankwire::Setup setup_;
+};
+
+TEST_F(SharedPorts, EachWorkerHasQueuesAndTheNicsThatAreSteeredToThem) {
+  prepare_with(PfcChoice::kAuto);
+  const WorkerShares shares(setup_, 4);
+  for (const PortId port : {PortId(0), PortId(1)}) {
+    EXPECT_TRUE(shares.is_shared(port));
+    const uint32_t first = 2 * port.value;
+    EXPECT_EQ(shares.of_port(port), first);
+    // Queue q of 3 is worker floor(q x 2 / 3)'s of the port: 0, 0.67, 1.33.
+    EXPECT_EQ(shares.of_queue(port, 0), first);
+    EXPECT_EQ(shares.of_queue(port, 1), first);
+    EXPECT_EQ(shares.of_queue(port, 2), first + 1);
+    EXPECT_TRUE(shares.has_part(first, port) && shares.has_part(first + 1, port));
+    EXPECT_FALSE(shares.has_part(3 - first, port));
+  }
+  for (uint32_t worker = 0; worker < 4; ++worker) EXPECT_EQ(std::ranges::count(shares.nics(worker), true), 1);
+  for (const Nic& nic : setup_.plan.transport.nics) {
+    EXPECT_EQ(shares.of_queue(nic.port, shares.queue_of(nic.id)), shares.of_nic(nic.id));
+    EXPECT_TRUE(shares.nics(shares.of_nic(nic.id))[nic.id.value]);
+  }
+  for (uint32_t rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(shares.of_rank(RankId(rank)), shares.of_nic(setup_.placement.nic[rank]));
+}
+
+TEST_F(SharedPorts, AreSharedOnlyWhereWorkersAreMoreThanPorts) {
+  prepare_with(PfcChoice::kSoftware);
+  const WorkerShares two(setup_, 2);
+  EXPECT_FALSE(two.is_shared(PortId(0)));
+  EXPECT_EQ(two.of_queue(PortId(1), 2), 1u);
+  prepare_with(PfcChoice::kAuto);
+  const WorkerShares three(setup_, 3);
+  EXPECT_TRUE(three.is_shared(PortId(0)));
+  EXPECT_FALSE(three.is_shared(PortId(1)));
+  EXPECT_EQ(three.of_port(PortId(1)), 2u);
+}
+
+TEST_F(SharedPorts, NeedAQueueAndANicForEach) {
+  prepare_with(PfcChoice::kAuto);
+  // Of 6 queues, but 4 NICs.
+  EXPECT_THAT(refusal(5), HasSubstr("run.yaml:8: workers.count: 1 more than ports can be shared by"));
+}
+
+TEST_F(SharedPorts, ObeyNoPausesInSoftwareAndDrainAtOnce) {
+  prepare_with(PfcChoice::kSoftware);
+  EXPECT_THAT(refusal(3), HasSubstr("run.yaml:10: ports[0].pfc: 'software' needs one worker"));
+  prepare_with(PfcChoice::kAuto, Bandwidth(1'000'000));
+  EXPECT_THAT(refusal(4), HasSubstr("ports[0].drain_rate: needs one worker"));
 }
 
 }  // namespace

@@ -143,12 +143,13 @@ TEST(Crew, AStallIsOfAllWorkersTogether) {
 // Rank 1 waits without any progress of its own for longer than the timeout, while rank 0 computes.
 TEST(Crew, AWorkerThatWaitsForOneThatComputesIsNoStall) {
   WorkloadBuilder builder(2);
-  builder.send(0, 1, 0, 100, {builder.compute(0, milliseconds(200))});
+  builder.send(0, 1, 0, 100, {builder.compute(0, milliseconds(400))});
   builder.receive(1, 0, 0, 100);
   CrewRun run(builder.build(), 2);
-  const RunResult result = run.run({.deadline = seconds(60), .stall_timeout = milliseconds(50)});
+  // Long enough for a thread that waits for a processor when the time of rank 0 has come.
+  const RunResult result = run.run({.deadline = seconds(60), .stall_timeout = milliseconds(300)});
   EXPECT_EQ(result.verdict, Verdict::kOk) << result.reason;
-  EXPECT_GE(result.total, milliseconds(200));
+  EXPECT_GE(result.total, milliseconds(400));
 }
 
 TEST(Crew, TheDeadlineIsEverybodys) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -25,7 +26,6 @@ using testing::Bench;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using testing::ShardedRun;
-using ::testing::UnorderedElementsAreArray;
 using testing::WorkloadBuilder;
 
 TEST(SharedIterations, AreThoseOfTheSlowestShard) {
@@ -71,17 +71,18 @@ Workload two_jobs() {
 
 using OperationTimes = std::tuple<uint32_t, uint32_t, uint32_t, int64_t, int64_t>;
 
-std::vector<OperationTimes> operations(const std::vector<OperationRecord>& rows) {
-  std::vector<OperationTimes> all;
+/// `all` and those of `rows`, in order.
+std::vector<OperationTimes> operations(const std::vector<OperationRecord>& rows, std::vector<OperationTimes> all = {}) {
   for (const OperationRecord& row : rows)
     all.emplace_back(row.rank.value, row.node, row.iteration, row.start.ps, row.end.ps);
+  std::ranges::sort(all);
   return all;
 }
 
-std::vector<std::string> messages(const std::vector<MessageRecord>& rows) {
-  std::vector<std::string> all;
+std::vector<std::string> messages(const std::vector<MessageRecord>& rows, std::vector<std::string> all = {}) {
   for (const MessageRecord& row : rows)
     all.push_back(to_string(row.id) + (row.at_source ? " sent " : " received ") + std::to_string(row.last.ps));
+  std::ranges::sort(all);
   return all;
 }
 
@@ -111,12 +112,12 @@ void expect_the_same_run(Workload workload, uint32_t workers) {
     std::vector<std::string> delivered;
     CommunicationCounters counters;
     for (uint32_t worker = 0; worker < workers; ++worker) {
-      for (const OperationTimes& row : operations(run.rows(worker).operations_)) rows.push_back(row);
-      for (const std::string& row : messages(run.rows(worker).messages_)) delivered.push_back(row);
+      rows = operations(run.rows(worker).operations_, std::move(rows));
+      delivered = messages(run.rows(worker).messages_, std::move(delivered));
       counters += run.engine(worker).communication().counters();
     }
-    EXPECT_THAT(rows, UnorderedElementsAreArray(operations(one.rows.operations_)));
-    EXPECT_THAT(delivered, UnorderedElementsAreArray(messages(one.rows.messages_)));
+    EXPECT_EQ(rows, operations(one.rows.operations_));
+    EXPECT_EQ(delivered, messages(one.rows.messages_));
     EXPECT_EQ(counters.sent, one.engine.communication().counters().sent);
     EXPECT_EQ(counters.delivered, one.engine.communication().counters().delivered);
     EXPECT_EQ(counters.bytes_delivered, one.engine.communication().counters().bytes_delivered);

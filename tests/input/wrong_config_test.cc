@@ -27,7 +27,7 @@ const Mistake kMistakes[] = {
     {"UnknownSection", "GOODtrasnport: {window: 3}", ":3: key 'trasnport' is unknown; did you mean 'transport'?"},
     {"UnknownFarKey", "GOODrecord: {colour: 3}",
      ":3: key 'record.colour' is unknown; the keys here are messages, causes, fabric_interval, "
-     "fabric_rows, capture"},
+     "fabric_rows, rate_interval, rate_rows, capture"},
     {"UnknownPortKey", "workload: {traces: t}\nports:\n  - {rate: 1Gbps}\n  - rate: 1Gbps\n    nam: x\n",
      ":5: key 'ports[1].nam' is unknown; did you mean 'ports[1].name'?"},
     {"UnknownShortFormKey", "workload: {traces: t}\nports:\n  count: 4\n  rat: 1Gbps\n",
@@ -621,14 +621,25 @@ const Mistake kMistakes[] = {
      ":5: simulation.threads: 65 is outside 1 .. 64"},
     {"RunThreadsOfAnotherWord", "GOODsimulation: {threads: all}",
      ":3: simulation.threads: 'all' is not a whole number"},
+    {"NoDilation", "GOODdilation: {factor: 0}", ":3: dilation.factor: 0 is outside 1 .. 1000"},
+    {"DeviceWithoutDilation", "GOODdilation: {device: {latency: 1us}}",
+     ":3: dilation.device: needs a 'factor' above 1; time is not stretched"},
+    {"DeviceOfTheEmbeddedSwitch", "GOODdilation:\n  factor: 2\n  device: {buffer: 1MiB}\n",
+     ":5: dilation.device: needs a device; the embedded switch is stretched with all else"},
+    {"DilatedRdmaDevice", "RDMAdilation: {factor: 8}",
+     ":5: dilation.factor: port 'p0' is an RDMA device, whose clocks cannot be stretched: take a DPDK port, or leave "
+     "it "
+     "at 1"},
+    {"DilatedBufferOfAFabric",
+     "workload: {generate: {layers: 2}}\nports:\n  - {device: net_null0}\n  - {device: net_null1}\nfabric: {topology: "
+     "leaf_spine, leaves: 2, spines: 1}\ndilation: {factor: 8, device: {buffer: 1MiB}}\n",
+     ":6: dilation.device.buffer: is of one switch; the switches of 'fabric' have what that says"},
     {"NoWorkers", "GOODworkers: {count: 0}", ":3: workers.count: 0 is outside 1 .. 64"},
     {"TooManyWorkers", "GOODworkers: {count: 65}", ":3: workers.count: 65 is outside 1 .. 64"},
     {"MoreWorkersThanPorts", "GOODworkers: {count: 5}",
-     ":3: workers.count: 5 workers, but 4 ports: each worker has one at least, since a device chooses by itself which "
-     "of a port's queues receives a packet"},
+     ":3: workers.count: 5 workers, but 4 ports with 4 queues in all: each worker has one queue at least"},
     {"MoreCoresThanPorts", "GOODworkers:\n  cores: [1, 2, 3, 4, 5]",
-     ":4: workers.cores: 5 workers, but 4 ports: each worker has one at least, since a device chooses by itself which "
-     "of a port's queues receives a packet"},
+     ":4: workers.cores: 5 workers, but 4 ports with 4 queues in all: each worker has one queue at least"},
     {"ACoreTwice", "GOODworkers: {cores: [1, 2, 1]}", ":3: workers.cores: names a CPU twice"},
     {"OtherCores", "GOODworkers:\n  count: 3\n  cores: [1, 2]\n",
      ":5: workers.cores: names 2 CPUs for 3 workers; each has one"},

@@ -21,7 +21,7 @@ DEVICES = ("virtio_pci", "virtio_console", "virtio_rng")
 MODULE_FOLDERS = "/(infiniband|virtio|net|crypto|char|arch/x86/crypto|fs/9p|fs/fscache|fs/netfs)/"
 PROGRAMS = {"ip": "iproute2", "rdma": "iproute2"}  # and the packages that have them
 PERFTEST = dict.fromkeys(("ib_write_bw", "ib_send_bw", "ib_read_bw", "ib_write_lat"), "perftest")
-DPDK_DRIVERS = ("bus_vdev", "mempool_ring", "net_af_packet", "net_ring")
+DPDK_DRIVERS = ("bus_vdev", "mempool_ring", "net_af_packet", "net_ring", "net_tap")
 HERE = pathlib.Path(__file__).parent
 FOLDERS = ("bin", "dev", "etc", "etc/libibverbs.d", "modules", "proc", "run", "sys", "tmp")
 DOWNLOAD_DEADLINE = 120  # s
@@ -225,7 +225,8 @@ def line_archive(kernel, verbs_peer, programs):
 def rankwire_archive(kernel, rankwire):
     """Of a guest in which rankwire runs, with DPDK's drivers for interfaces of the kernel if it does not contain them."""
     programs = {"tc": "iproute2", "dumpcap": "wireshark-common", "setpriv": "util-linux"}
-    modules = ("veth", "dummy", "sch_netem", "sch_ingress", "cls_flower", "act_gact", "9p", "9pnet_virtio")
+    modules = ("veth", "dummy", "tun", "bridge", "sch_netem", "sch_ingress", "sch_multiq", "cls_flower", "act_gact",
+               "act_skbedit", "9p", "9pnet_virtio")  # fmt: skip
     archive = base_archive(kernel, modules, programs)
     archive.file("/setup", HERE.joinpath("setup_share").read_bytes())
     archive.file("/control", HERE.joinpath("control_shell").read_bytes())

@@ -35,8 +35,8 @@ SETUP_DEADLINE = 5  # s, for the addresses of an interface to become GIDs
 
 class RankwireGuest(Guest):
     # One processor for rankwire's loop and one for the kernel, which would else wait for the end of its time slice. The
-    # queues of 4,000 queue pairs are the kernel's.
-    memory, processors = 640, 2  # MB
+    # queues of 4,000 queue pairs are the kernel's, and each queue of a DPDK port has frames of its own.
+    memory, processors = 768, 2  # MB
 
     def __init__(self, folder):
         super().__init__(folder)

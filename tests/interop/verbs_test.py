@@ -63,6 +63,16 @@ class Verbs(VerbsMatrix, GuestTest):
     def test_all_to_all(self):
         self.check_workload(self.all_to_all, ("IPv6", 1024))
 
+    def test_traffic_without_a_trace(self):
+        noise = {"name": "noise", "pattern": "pairs", "from": ["p0", "p2"], "to": ["p1", "p3"], "size": "16KiB",
+                 "rate": "20Mbps"}
+        run = self.run_in_guest(self.config(self.small) | {"background": [noise]})
+        self.assert_delivered(run)
+        self.assertEqual(run.summary["bytes"], self.small.bytes, "the background counts apart")
+        told, = run.rows("background", fidelity="emulated")
+        self.assertGreater(int(told["messages_delivered"]), 2)
+        self.assertEqual(int(told["bytes_delivered"]), int(told["messages_delivered"]) << 14)
+
     def test_gpt3(self):
         self.check_workload(self.gpt3, ("IPv4", 4096))
 

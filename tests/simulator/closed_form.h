@@ -40,6 +40,14 @@ struct ClosedForm {
     const Duration acknowledgements = serialization_time(kAcknowledgement, kRate) * (2 * at_once * (1 + packets / 32));
     return (acknowledgements + line_time(std::min(message, Bytes(4096))) * (2 * (at_once - 1))) * steps;
   }
+
+  /// By how much they may be earlier. A queue pair that has its turn sends up to 16 packets, before which those of each
+  /// other at the port would have had as many; where the others are of unlike sizes, all of them may come behind it.
+  Duration ahead() const {
+    constexpr Bytes kTurn(16 * 4096);
+    if (others.count > 0) return serialization_time(others, kRate) * steps;
+    return line_time(std::min(message, kTurn)) * ((at_once - 1) * steps);
+  }
 };
 
 /// One after the other.
@@ -62,6 +70,11 @@ inline Duration slack_of(const ClosedForms& forms) {
   for (const ClosedForm& form : forms) slack += form.slack();
   return slack;
 }
+inline Duration ahead_of(const ClosedForms& forms) {
+  Duration ahead;
+  for (const ClosedForm& form : forms) ahead += form.ahead();
+  return ahead;
+}
 inline Bytes largest_of(const ClosedForms& forms) {
   Bytes largest;
   for (const ClosedForm& form : forms) largest = std::max(largest, form.message);
@@ -80,10 +93,11 @@ struct ClosedCase {
 
   bool suits(int64_t members) const { return of_host == 0 || members % of_host == 0; }
   /// Both are the same where the form is exact.
-  Duration least_time(int64_t members, Bytes input) const {
+  ClosedForms shortest(int64_t members, Bytes input) const {
     const std::optional<ClosedForms> other = least ? least(members, input) : std::nullopt;
-    return time_of(other ? *other : form(members, input));
+    return other ? *other : form(members, input);
   }
+  Duration least_time(int64_t members, Bytes input) const { return time_of(shortest(members, input)); }
 };
 
 inline void PrintTo(const ClosedCase& of, std::ostream* out) {

@@ -1,5 +1,6 @@
 """Congestion control from the configuration to the record, in virtual time: configs/congestion.yaml."""
 
+import collections
 import json
 import unittest
 
@@ -81,7 +82,7 @@ class Congestion(RankwireTest):
     def slow_down(self, verb):
         free = self.simulate(f"{CONTROL}.algorithm=none", f"transport.verb={verb}", out=f"free.{verb}")
         self.assertEqual(free.transport["cnp_tx"], 0)
-        run = self.simulate(f"transport.verb={verb}", out=f"dcqcn.{verb}")
+        run = self.simulate(f"transport.verb={verb}", "record.rate_interval=50us", out=f"dcqcn.{verb}")
         # The comment in the file derives the bytes: 4 x 37,748,736 and 6,144,000.
         self.assertEqual(run.summary["bytes_wire"], 157_138_944)
         self.assertGreater(run.transport["cnp_tx"], 0)
@@ -94,6 +95,35 @@ class Congestion(RankwireTest):
         times = [each.summary["emulated"]["completion_time_ps"] for each in (free, run)]
         print(f"{verb}: marks {free.transport['ecn_ce_rx']} -> {run.transport['ecn_ce_rx']}, time x {times[1] / times[0]:.3f}")
         self.assertLess(times[1], 1.3 * times[0])
+        self.assert_rates_over_time(run)
+
+    def assert_rates_over_time(self, run):
+        """What passes in intervals amounts to what passed in all, and rank 2, which sends to the slow port, is held back."""
+        rates = run.rows("port_rates")
+        for direction in ("tx", "rx"):
+            self.assertEqual(sum(int(row[f"{direction}_bytes"]) for row in rates), run.transport[f"bytes_{direction}"])
+        interval = run.summary["rates"]["port_interval_ps"]
+        end = run.summary["emulated"]["completion_time_ps"]
+        self.assertTrue(all(int(row["time_ps"]) % interval == 0 for row in rates))
+        # No port takes more than its line: frames have 24 bytes beside these, and 64 may be early.
+        for name, gbps in (("p0", 25), ("p3", 10)):
+            most = max(int(row["rx_bytes"]) for row in rates if row["name"] == name)
+            self.assertLess(most, interval * gbps / 8000 + 64 * 4200, name)
+        lowest = collections.defaultdict(lambda: 25_000_000_000)
+        for row in run.rows("allowances"):
+            self.assertLess(int(row["time_ps"]), end + 2 * interval)
+            self.assertLessEqual(int(row["lowest_rate_bps"]), int(row["rate_bps"]))
+            self.assertEqual(row["window_bytes"], "")
+            way = (row["source"], row["destination"])
+            lowest[way] = min(lowest[way], int(row["lowest_rate_bps"]))
+        self.assertLess(lowest["2", "3"], 12_000_000_000)
+        self.assertGreater(lowest["0", "1"], lowest["2", "3"])
+        page = (run.folder / "report.html").read_text(encoding="utf-8")
+        self.assertIn("<h2>Rates and windows over time</h2>", page)
+        timeline = json.loads((run.folder / "timeline.json").read_text(encoding="utf-8"))
+        counters = {event["name"] for event in timeline["traceEvents"] if event["ph"] == "C"}
+        self.assertIn("p3 received", counters)
+        self.assertTrue([name for name in counters if name.startswith("rank 2 to rank 3") and name.endswith(" rate")])
 
     def test_equal_seeds_give_equal_notifications(self):
         first, second = (self.simulate(out=out) for out in ("first", "second"))
@@ -109,9 +139,12 @@ class Congestion(RankwireTest):
     def test_every_algorithm_delivers(self):
         for algorithm in ("dctcp", "swift"):
             with self.subTest(algorithm=algorithm):
-                run = self.simulate(f"{CONTROL}.algorithm={algorithm}", out=algorithm)
+                run = self.simulate(f"{CONTROL}.algorithm={algorithm}", "record.rate_interval=50us", out=algorithm)
                 self.assertEqual(run.transport["retransmitted"], 0)
                 self.assertEqual(run.transport["cnp_rx"] > 0, algorithm == "dctcp")
+                # From the whole of transport.window, 1024 packets of 4096 bytes, down to what the slow port takes.
+                windows = [int(row["smallest_window_bytes"]) for row in run.rows("allowances", source="2")]
+                self.assertLess(min(windows), 1024 * 4096 / 10)
 
     def test_windows_bound_the_queue(self):
         """Of the round trip, 13 us: rank 2, the one that sends to the slow port, has 40,625 B on its way at 25 Gb/s."""

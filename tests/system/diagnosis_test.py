@@ -64,7 +64,8 @@ class SlowBridge(BridgeTest):
 
     def test_a_dead_port(self):
         ip("-n", self.far, "link", "set", "dut2", "down")
-        config = self.configuration_of(transport={"mtu": "1024B", "timeout": 8, "neighbours": "static"})
+        config = self.configuration_of(transport={"mtu": "1024B", "timeout": 8, "neighbours": "static"},
+                                       workers={"count": 2})
         text = self.printed(config, FAILED)
         first = text.splitlines()[:3]
         self.assertTrue(any("port p2" in line for line in first), text)

@@ -112,6 +112,9 @@ class Fabric(RankwireTest):
             ("record.fabric_interval=0us", "record.fabric_interval"),
             ("record.fabric_interval=2s", "record.fabric_interval"),
             ("record.fabric_rows=1", "record.fabric_rows"),
+            ("record.rate_interval=0us", "record.rate_interval"),
+            ("record.rate_interval=fast", "record.rate_interval"),
+            ("record.rate_rows=1", "record.rate_rows"),
             ("record.capture=10B", "record.capture"),
         ):
             with self.subTest(setting=setting):

@@ -1,10 +1,11 @@
 """A device under test that is not ours: a Linux bridge between four kernel interfaces, reached over net_af_packet."""
 
 import json
+import shutil
 import unittest
 
 from bridge import BridgeTest, ip
-from rankwire import SOURCE, USAGE, rankwire, transformer
+from rankwire import BINARY, FAILED, SOURCE, USAGE, rankwire, transformer
 
 PORTS = BridgeTest.PORTS
 
@@ -55,6 +56,15 @@ class Bridge(BridgeTest):
         run = self.run_over_bridge(self.configuration_of(4096) | {"workers": {"count": 2}}, 4096)
         self.assertEqual([row["worker"] for row in run.rows("ports", fidelity="emulated")], ["0", "0", "1", "1"])
 
+    def test_ports_of_four_times_the_rate_in_stretched_time(self):
+        config = self.configuration_of(1024)
+        for port in config["ports"]:
+            port["rate"] = "2Gbps"
+        run = self.run_over_bridge(config | {"dilation": {"factor": 4}}, 1024)
+        self.assertEqual([entry["model"] for entry in run.summary["dilation"]["predictions"]], ["flow"])
+        # The bridge's latency, 20 us to the job if it could be stretched, is 5.
+        self.assertGreater(run.summary["dilation"]["predictions"][0]["difference"], 0)
+
     def test_devices_are_opened_anew_for_each_repetition(self):
         run = self.call("run", self.configuration_of(1024), "--set", "run.repeat=3", prefix=self.inside())
         self.assert_delivered(run)
@@ -62,6 +72,26 @@ class Bridge(BridgeTest):
 
     def test_configuration_for_af_packet(self):
         self.run_over_bridge(SOURCE / "configs/af_packet.yaml", 1024)
+
+    def test_without_root(self):
+        self.folder.chmod(0o777)
+        config = self.configuration_of(1024)
+        binary = shutil.copy(BINARY, self.folder)  # where anybody may enter
+
+        def nobody(*capabilities):
+            granted = ",".join(["-all", *(f"+{name}" for name in capabilities)])
+            return [*self.inside(), "setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set", granted,
+                    "--inh-caps", granted, "--ambient-caps", granted]  # fmt: skip
+
+        run = self.call("run", config, prefix=nobody("net_raw", "net_admin", "ipc_lock"), binary=binary)
+        self.assert_delivered(run)
+        for status, missing, rest in ((USAGE, "CAP_NET_RAW", ("net_admin", "ipc_lock")),
+                                      (USAGE, "CAP_IPC_LOCK", ("net_raw", "net_admin")),
+                                      (FAILED, "CAP_NET_ADMIN", ("net_raw", "ipc_lock"))):  # fmt: skip
+            with self.subTest(missing=missing):
+                arguments = ["run", self.configuration(config), "--out", self.folder / missing]
+                process = rankwire(*arguments, prefix=nobody(*rest), binary=binary)
+                self.assert_one_line_error(process, status, missing)
 
     def test_frames_that_the_rings_cannot_hold(self):
         path = self.configuration(self.configuration_of(4096, "net_af_packet{0},iface=rw{0},framesz=2048"))

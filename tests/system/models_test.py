@@ -56,12 +56,13 @@ class Models(RankwireTest):
             },
             "hosts": {"count": 8, "npus": 8},
             "ports": {"count": 8, "rate": "400Gbps"},
-            "simulation": {"ensemble": 16},
         }
         run = self.call("simulate", config, "--twin")
         band = run.summary["reference"]["band"]
-        self.assertEqual(band["runs"], 16)
-        self.assertLess(run.summary["ratio"], 0.75)
+        # As many as are made by themselves of a run of this size.
+        self.assertGreaterEqual(band["runs"], 3)
+        self.assertLess(run.summary["models"][0]["ratio"], 0.75)
+        self.assertEqual(run.summary["ratio"], band["ratio_median"])
         self.assertFalse(band["has_reference"])
         self.assertGreater(band["ratio_median"], 0.93)
         self.assertLess(band["ratio_median"], 1.02)
@@ -204,7 +205,7 @@ class Models(RankwireTest):
         config = {
             "workload": {"generate": transformer(layers=2, pipeline_parallel=1)},
             "ports": {"count": 4, "device": "memory", "rate": "1Gbps"},
-            "simulation": {"fidelity": ["flow", "alpha_beta"]},
+            "simulation": {"fidelity": ["flow", "alpha_beta"], "ensemble": "off"},
         }
         run = self.call("simulate", config, "--twin")
         models = run.summary["models"]
@@ -223,7 +224,7 @@ class Models(RankwireTest):
 
     def test_the_twin_among_the_models(self):
         config = self.config(lambda rank: [chakra.collective(chakra.ALL_REDUCE, MIB)],
-                             simulation={"fidelity": ["flow", "alpha_beta", "twin"]})
+                             simulation={"fidelity": ["flow", "alpha_beta", "twin"], "ensemble": "off"})
         listed = self.call("simulate", config, "--twin", out="listed")  # which adds nothing here
         times = self.times(listed)
         self.assertEqual(list(times), ["flow", "alpha_beta", "twin"])
@@ -237,7 +238,7 @@ class Models(RankwireTest):
         self.assertEqual(option.summary["emulated"], listed.summary["emulated"])
         self.assertEqual(list(self.times(option)), ["flow"])
         # First in the list it is what the others are beside; alone it has no reference.
-        config["simulation"] = {"fidelity": ["twin", "flow"]}
+        config["simulation"] = {"fidelity": ["twin", "flow"], "ensemble": "off"}
         first = self.call("simulate", config, out="first")
         self.assertEqual(first.summary["ratio"], listed.summary["ratio"])
         config["simulation"] = {"fidelity": "twin"}

@@ -34,16 +34,18 @@ constexpr uint32_t kRanks = 4;
 constexpr Bandwidth kPortRate(1'000'000'000);
 
 enum class SwitchThread : uint8_t { kOfAWorker, kItsOwn };
+enum class PortUse : uint8_t { kOneWorkers, kShared };
 
 struct Case {
   uint32_t workers = 2;
   SwitchThread switch_thread = SwitchThread::kOfAWorker;
   uint32_t loss_ppm = 0;
+  PortUse use = PortUse::kOneWorkers;
 };
 
 void PrintTo(const Case& c, std::ostream* stream) {
   *stream << c.workers << " workers" << (c.switch_thread == SwitchThread::kItsOwn ? " and a switch" : "") << ", "
-          << c.loss_ppm << " ppm lost";
+          << c.loss_ppm << " ppm lost" << (c.use == PortUse::kShared ? ", ports shared" : "");
 }
 
 Workload collectives() {
@@ -57,7 +59,9 @@ Workload collectives() {
   return builder.build();
 }
 
-/// Each rank has a port on one switch. Ports and ranks are dealt out to the workers as `of_port` says.
+/// Each rank has a port on one switch, or, of ports that are shared, a queue of the port of two ranks: to the queue
+/// goes what its NIC is sent, as the switch knows the NIC behind it. They are dealt out to the workers as `of_port`
+/// says.
 class WorkerRun {
  public:
   WorkerRun(const Case& c, const std::vector<uint16_t>& of_port, EngineOptions options)
@@ -70,7 +74,9 @@ class WorkerRun {
     std::vector<std::vector<PortBinding>> bindings(c.workers);
     for (uint32_t p = 0; p < kRanks; ++p) {
       auto [port, other_end] = make_memory_link(pool_, 1024, "p" + std::to_string(p));
-      bindings[of_port[p]].push_back({PortId(p), port.get(), kPortRate});
+      const PortId id(c.use == PortUse::kShared ? p / 2 : p);
+      bench_.plan.transport.nics[p].port = id;
+      bindings[of_port[p]].push_back({id, port.get(), kPortRate});
       switch_ports.push_back({other_end.get(), kPortRate});
       ports_.push_back(std::move(port)), ports_.push_back(std::move(other_end));
     }
@@ -84,6 +90,8 @@ class WorkerRun {
       RoceOptions roce;
       roce.payload = PayloadMode::kChecking;
       roce.profile.timeout_exponent = 14;  // 67 ms: a thread may wait for a core
+      if (c.use == PortUse::kShared)
+        for (const uint16_t owner : of_port) roce.nics.push_back(owner == worker);
       auto transport = std::make_unique<WorkerTransport>(std::make_unique<RoceTransport>(roce, bindings[worker]),
                                                          worker, routes_, exchange_);
       std::vector<bool> has;
@@ -172,7 +180,9 @@ TEST_P(WorkerRuns, DeliverEveryMessageOnce) {
 
 INSTANTIATE_TEST_SUITE_P(Of, WorkerRuns,
                          ::testing::Values(Case{2}, Case{3}, Case{4}, Case{2, SwitchThread::kItsOwn},
-                                           Case{2, SwitchThread::kOfAWorker, 20'000}));
+                                           Case{2, SwitchThread::kOfAWorker, 20'000},
+                                           Case{4, SwitchThread::kOfAWorker, 0, PortUse::kShared},
+                                           Case{3, SwitchThread::kOfAWorker, 20'000, PortUse::kShared}));
 
 }  // namespace
 }  // namespace rankwire

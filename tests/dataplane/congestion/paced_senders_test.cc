@@ -75,6 +75,25 @@ TEST(PacedSenders, AtLineRateNothingWaits) {
   EXPECT_EQ(bench.script->total_sent(), Bytes(16'000));
 }
 
+// 10 us are an interval: what it is at its end, and the lowest meanwhile.
+TEST(PacedSenders, TellsASeriesWhatChanges) {
+  AllowanceSeries series(microseconds(10), 10);
+  series.begin(1);
+  PacedBench bench({.rate = kPacedLine}, {.mtu = 1000, .series = &series});
+  bench.offer(turn_at(1));
+  bench.script->change_at(turn_at(2), {.rate = kGigabit, .window = Bytes(2000)});
+  EXPECT_EQ(bench.packets(turn_at(3)), 1u);
+  bench.script->change_at(turn_at(4), {.rate = kPacedLine, .window = Bytes(5000)});
+  EXPECT_EQ(bench.packets(turn_at(5)), 5u);
+  EXPECT_EQ(bench.packets(turn_at(12)), 5u) << "which changes nothing";
+  ASSERT_EQ(series.rows().size(), 1u);
+  const AllowanceSample& row = series.rows().front();
+  EXPECT_EQ(row.at, turn_at(10));
+  EXPECT_EQ(row.allowance, (Allowance{.rate = kPacedLine, .window = Bytes(5000)}));
+  EXPECT_EQ(row.lowest, kGigabit);
+  EXPECT_EQ(row.smallest_window, Bytes(2000));
+}
+
 TEST(PacedSenders, OnePacketAtATimeOnAnAbsoluteSchedule) {
   PacedBench bench({.rate = kGigabit}, {.mtu = 1000, .catch_up = microseconds(100)});
   ASSERT_TRUE(bench.offer(turn_at(5)));
