@@ -91,6 +91,42 @@ std::vector<std::map<std::string, std::string>> BmwgMeasurement::rows(const char
   return rows;
 }
 
+std::vector<double> BmwgMeasurement::packets_by_flow() const {
+  std::map<std::string, double> packets;
+  for (const auto& row : rows("flows"))
+    packets[row.at("connection")] += std::stod(row.at("packets")) - std::stod(row.at("retransmitted"));
+  std::vector<double> list;
+  for (const auto& [connection, sum] : packets) list.push_back(sum);
+  return list;
+}
+
+double BmwgMeasurement::longest_pause() const {
+  double longest = 0;
+  for (const auto& row : rows("ports"))
+    for (int priority = 0; priority < 8; ++priority) {
+      const auto cell = row.find(fmt::format("paused_{}_ps", priority));
+      if (cell != row.end() && !cell->second.empty()) longest = std::max(longest, std::stod(cell->second) * 1e-12);
+    }
+  return longest;
+}
+
+double BmwgMeasurement::lost_ppm() const {
+  double packets = 0, lost = 0;
+  for (const auto& row : rows("losses")) {
+    packets += std::stod(row.at("packets"));
+    lost += std::stod(row.at("lost"));
+  }
+  return packets > 0 ? lost / packets * 1e6 : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::vector<double> BmwgMeasurement::queue_depths() const {
+  std::vector<double> depths;
+  for (const auto& row : rows("queues"))
+    if (const double bytes = std::stod(row.at("queue_bytes")); bytes > 0) depths.push_back(bytes);
+  std::ranges::sort(depths);
+  return depths;
+}
+
 const Json& BmwgMeasurement::background(std::string_view name) const {
   static const Json kNone = nullptr;
   for (const Json& entry : summary_.at("background"))
@@ -186,6 +222,11 @@ BmwgMeasurement BmwgBench::measure(const std::string& name, std::vector<std::str
 BmwgMeasurement BmwgBench::measure_flows(const std::string& name, const std::string& entries, Duration length,
                                          std::vector<std::string> settings) {
   return ended(attempt_flows(name, entries, length, std::move(settings)), name);
+}
+
+std::vector<std::string> BmwgBench::sampling() const {
+  if (!is_embedded()) return {};
+  return {"record.fabric_interval=20us"};
 }
 
 double BmwgBench::seconds_of_calls(uint32_t ranks, Bytes size, uint32_t iterations) const {

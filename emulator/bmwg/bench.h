@@ -51,6 +51,15 @@ class BmwgMeasurement {
   double share_of_packets(const char* name) const;
   /// Rows of TABLE.csv, by column; where it has rows of several runs those of the emulated side.
   std::vector<std::map<std::string, std::string>> rows(const char* table) const;
+  /// Data packets that each connection had sent by the end, what was sent again not counted twice.
+  std::vector<double> packets_by_flow() const;
+  /// The longest time in all that a priority of a generator's port was paused. Seconds.
+  double longest_pause() const;
+  /// Data packets that the network lost, per million. NaN where none were sent, or nobody knows.
+  double lost_ppm() const;
+  /// Bytes that the queues of the embedded switches held, in rising order, as sampled by `record.fabric_interval`;
+  /// empty without.
+  std::vector<double> queue_depths() const;
   /// Of an entry of the background; null where it carried nothing.
   const nlohmann::ordered_json& background(std::string_view name) const;
   /// Whether it came to its end; else the summary says why not.
@@ -102,6 +111,8 @@ class BmwgBench {
   BmwgMeasurement measure(const std::string& name, std::vector<std::string> settings, Duration length);
   BmwgMeasurement measure_flows(const std::string& name, const std::string& entries, Duration length,
                                 std::vector<std::string> settings = {});
+  /// Has the queues of the embedded switches sampled; nothing of other devices.
+  std::vector<std::string> sampling() const;
   /// Seconds that such calls of a collective take at the rate of the ports, those that warm up included, about.
   double seconds_of_calls(uint32_t ranks, Bytes size, uint32_t iterations) const;
   /// The same of a collective as `rankwire collective` measures it.

@@ -11,7 +11,7 @@ std::span<const BmwgTest> bmwg_catalogue() {
     std::vector<BmwgTest> all;
     for (const auto& tests : {bmwg_rdma_tests(), bmwg_ultra_ethernet_tests(), bmwg_congestion_tests(),
                               bmwg_deadlock_tests(), bmwg_balancing_tests(), bmwg_collective_tests(), bmwg_job_tests(),
-                              bmwg_scale_tests(), bmwg_inference_tests()})
+                              bmwg_scale_tests(), bmwg_inference_tests(), bmwg_inference_load_tests()})
       std::ranges::copy(tests, std::back_inserter(all));
     return all;
   }();

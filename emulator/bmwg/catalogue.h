@@ -46,5 +46,6 @@ std::vector<BmwgTest> bmwg_collective_tests();
 std::vector<BmwgTest> bmwg_job_tests();
 std::vector<BmwgTest> bmwg_scale_tests();
 std::vector<BmwgTest> bmwg_inference_tests();
+std::vector<BmwgTest> bmwg_inference_load_tests();
 
 }  // namespace rankwire

@@ -23,8 +23,8 @@ void measure_size(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcom
                   MeasuredCollective collective, uint32_t ranks, Bytes size, MeasuredCurve& curve) {
   const std::string name =
       fmt::format("{}-{}-{}", traits_of(collective).name, ranks, print_quantity(size.count, kSizeScale));
-  const BmwgMeasurement run =
-      bench.measure_collective(name, traits_of(collective).name, ranks, size, parameters.count("iterations"));
+  const BmwgMeasurement run = bench.measure_collective(name, traits_of(collective).name, ranks, size,
+                                                       parameters.count("iterations"), bench.sampling());
   outcome.note(run, name);
   const Json& row = run.summary().at("collective").at("sizes").at(0);
   if (row.at("emulated").is_null()) fail_run("{}: no call came to its end", name);
@@ -39,10 +39,7 @@ void measure_size(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcom
     outcome.add(measured(kpi, bus_bandwidth(collective, moved, ranks, row.at("emulated").at(quantile).get<double>()),
                          "Gbit/s", {}, {}, subject));
   outcome.add(measured("BusBW efficiency", average * 1e9 / bench.rate(), "of line rate", {}, {}, subject));
-  outcome.add(measured("ECN marking ratio", run.share_of_packets("ecn_ce_rx"), "of data packets", {}, {}, subject));
-  outcome.add(measured("PFC pause count", static_cast<double>(run.counter("pause_rx")), "frames", {}, {}, subject));
-  outcome.add(
-      measured("retransmission rate", run.share_of_packets("retransmitted"), "of data packets", {}, {}, subject));
+  outcome.of_fabric(run, subject);
   outcome.add(measured("fabric-visible data volume", run.summary().at("bytes_wire").get<double>() / 1e6, "MB", {}, {},
                        subject));
   curve.points.push_back({static_cast<double>(moved.count), average});

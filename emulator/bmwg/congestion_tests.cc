@@ -85,12 +85,6 @@ void pfc_incast(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome&
                     bench.port_names(0, ratio), bench.port(ratio)),
         parameters.duration("duration"), {kNoCongestionControl, "transport.window=1024"});
     outcome.note(run, name);
-    double paused = 0;
-    for (const auto& row : run.rows("ports"))
-      for (int priority = 0; priority < 8; ++priority) {
-        const auto cell = row.find(fmt::format("paused_{}_ps", priority));
-        if (cell != row.end() && !cell->second.empty()) paused = std::max(paused, std::stod(cell->second) * 1e-12);
-      }
     const double seconds = static_cast<double>(parameters.duration("duration").ps) * 1e-12;
     // Frames, since of few large messages many are under way at the end; what drains after it is not counted as more.
     double received = 0;
@@ -99,7 +93,7 @@ void pfc_incast(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome&
     const double goodput = std::min(1.0, 8 * received / (bench.rate() * seconds));
     outcome.add(measured("PFC PAUSE frames received", static_cast<double>(run.counter("pause_rx")) / seconds,
                          "frames/s", {}, {}, name));
-    outcome.add(measured("PFC PAUSE duration, longest of a port", paused * 1e3, "ms", {}, {}, name));
+    outcome.add(measured("PFC PAUSE duration, longest of a port", run.longest_pause() * 1e3, "ms", {}, {}, name));
     outcome.add(measured("throughput at the receiver", goodput, "of line rate", {}, {}, name));
     // What is paused in time loses nothing; a device without pauses is not one that this test is about.
     const auto lost = static_cast<double>(run.counter("retransmitted"));
@@ -114,17 +108,6 @@ void pfc_incast(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome&
   }
   outcome.add(std::move(pauses));
   outcome.add(std::move(throughput));
-}
-
-/// Bytes that each flow had sent by the end of a run, what was sent again not counted twice. In packets, since of
-/// messages a flow has too few.
-std::vector<double> bytes_by_flow(const BmwgMeasurement& run, double packet) {
-  std::map<std::string, double> bytes;
-  for (const auto& row : run.rows("flows"))
-    bytes[row.at("connection")] += packet * (std::stod(row.at("packets")) - std::stod(row.at("retransmitted")));
-  std::vector<double> list;
-  for (const auto& [connection, sum] : bytes) list.push_back(sum);
-  return list;
 }
 
 constexpr int kWindows = 6;
@@ -189,7 +172,7 @@ void converge(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& o
     const BmwgMeasurement run =
         bench.measure_flows(name, entry("first", Duration()) + ", " + entry("second", begin), begin + after);
     outcome.note(run, name);
-    const std::vector<double> sent = bytes_by_flow(run, packet_bytes(bench));
+    const std::vector<double> sent = run.packets_by_flow();
     if (!before.empty() && sent.size() == before.size()) {
       std::vector<double> rates;
       for (size_t i = 0; i < sent.size(); ++i) rates.push_back(sent[i] - before[i]);

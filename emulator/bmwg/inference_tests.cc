@@ -10,6 +10,7 @@
 #include "emulator/bmwg/formulas.h"
 #include "emulator/bmwg/needs.h"
 #include "emulator/bmwg/outcome.h"
+#include "emulator/bmwg/transfers.h"
 #include "emulator/input/units.h"
 #include "emulator/report/output_file.h"
 
@@ -17,12 +18,6 @@ namespace rankwire {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// At least twenty transfers.
-Duration transfer_length(const BmwgBench& bench, const BmwgParameters& parameters, Bytes size) {
-  const double one = 8e12 * static_cast<double>(size.count) / bench.rate();
-  return std::max(parameters.duration("duration"), Duration(static_cast<int64_t>(20 * one)));
-}
 
 double seconds_of_transfers(const BmwgBench& bench, const BmwgParameters& parameters) {
   double sum = 0;
@@ -33,23 +28,19 @@ double seconds_of_transfers(const BmwgBench& bench, const BmwgParameters& parame
 
 /// Of each prefill port to a decode port of its own, one transfer at a time.
 void kv_transfer(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
-  const size_t half = bench.ports() / 2;
-  const std::string from = bench.port_names(0, half), to = bench.port_names(half, half);
+  const auto half = static_cast<uint32_t>(bench.ports() / 2);
   MeasuredCurve curve{"KV-cache transfer", "size", "B", "throughput", "of line rate", {}};
   for (const Bytes size : parameters.sizes("sizes")) {
     const std::string subject = print_quantity(size.count, kSizeScale);
     const Duration length = transfer_length(bench, parameters, size);
-    const BmwgMeasurement run =
-        bench.measure_flows(subject,
-                            fmt::format("{{name: kv, pattern: pairs, from: [{}], to: [{}], size: {}B, outstanding: 1}}",
-                                        from, to, size.count),
-                            length);
+    const BmwgMeasurement run = bench.measure_flows(
+        subject, transfers(bench, "kv", half, fmt::format("size: {}B, outstanding: 1", size.count)), length);
     outcome.note(run, subject);
-    const Json& kv = run.background("kv");
+    const Json& kv = ended_transfers(run, "kv");
     const double goodput = kv.at("delivered_bps").get<double>() / (bench.rate() * static_cast<double>(half));
     for (const auto& [quantile, name] : {std::pair("p50_ps", "P50"), {"p99_ps", "P99"}})
-      outcome.add(measured(fmt::format("KV transfer time {}", name),
-                           kv.at("completion_time").at(quantile).get<double>() * 1e-6, "us", {}, {}, subject));
+      outcome.add(
+          measured(fmt::format("KV transfer time {}", name), transfer_time(kv, quantile), "us", {}, {}, subject));
     outcome.add(measured("KV transfer throughput", goodput, "of line rate", {}, {}, subject));
     curve.points.push_back({static_cast<double>(size.count), goodput});
   }
@@ -182,15 +173,11 @@ void bursty(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& out
             "{{name: burst, pattern: incast, from: [{}], to: {}, size: {}B, outstanding: 4, burst: {{on: 1ms, off: "
             "4ms}}}}",
             from, bench.port(ratio), parameters.size("size").count),
-        parameters.duration("duration"));
+        parameters.duration("duration"), bench.sampling());
     outcome.note(run, name);
-    outcome.add(measured("KV transfer time P99",
-                         run.background("burst").at("completion_time").at("p99_ps").get<double>() * 1e-6, "us", {}, {},
-                         name));
-    outcome.add(measured("ECN marking ratio", run.share_of_packets("ecn_ce_rx"), "of data packets", {}, {}, name));
-    outcome.add(measured("PFC pause count", static_cast<double>(run.counter("pause_rx")), "frames", {}, {}, name));
     outcome.add(
-        measured("retransmission rate", run.share_of_packets("retransmitted"), "of data packets", {}, {}, name));
+        measured("KV transfer time P99", transfer_time(ended_transfers(run, "burst"), "p99_ps"), "us", {}, {}, name));
+    outcome.of_fabric(run, name);
   }
 }
 

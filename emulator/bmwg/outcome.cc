@@ -40,6 +40,23 @@ void BmwgOutcome::repeated(std::string name, const std::vector<double>& values, 
   add(std::move(mean));
 }
 
+void BmwgOutcome::of_fabric(const BmwgMeasurement& run, const std::string& subject) {
+  const auto of_packets = [&](const char* kpi, const char* counter) {
+    add(measured(kpi, run.share_of_packets(counter), "of data packets", {}, {}, subject));
+  };
+  of_packets("ECN marking ratio", "ecn_ce_rx");
+  add(measured("PFC pause count", static_cast<double>(run.counter("pause_rx")), "frames", {}, {}, subject));
+  add(measured("PFC pause duration", run.longest_pause() * 1e6, "us", {}, {}, subject));
+  of_packets("retransmission rate", "retransmitted");
+  of_packets("out-of-order rate", "out_of_sequence");
+  if (const double lost = run.lost_ppm(); !std::isnan(lost))
+    add(measured("packet drop rate", lost, "ppm", {}, {}, subject));
+  const std::vector<double> depths = run.queue_depths();
+  if (depths.empty()) return;
+  add(measured("queue depth P95", depths[(depths.size() * 95 + 99) / 100 - 1] / 1e3, "kB", {}, {}, subject));
+  add(measured("queue depth max", depths.back() / 1e3, "kB", {}, {}, subject));
+}
+
 CaseOutcome BmwgOutcome::finish() && {
   if (measurements_.empty() && undecided_.empty() && limited_.empty())
     return CaseOutcome::skipped(anomalies_.empty() ? "there was nothing to measure" : anomalies_.front());

@@ -32,6 +32,9 @@ class BmwgOutcome {
   /// The mean of what was measured several times, with its coefficient of variation.
   void repeated(std::string name, const std::vector<double>& values, std::string unit, std::string subject);
 
+  /// What the drafts ask of the fabric beside each of their tests: marks, pauses, losses, order and queues.
+  void of_fabric(const BmwgMeasurement& run, const std::string& subject);
+
   CaseOutcome finish() &&;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = ParameterKind;
 
-constexpr std::array<ParameterType, 17> kTypes{{
+constexpr std::array<ParameterType, 19> kTypes{{
     {"sizes", Kind::kSizes, "of messages, or of what a collective moves"},
     {"size", Kind::kSize, "of a message, or of what a collective moves"},
     {"thresholds", Kind::kSizes, "of a queue, from which on the device marks; an embedded switch is set to each"},
@@ -30,6 +30,8 @@ constexpr std::array<ParameterType, 17> kTypes{{
     {"repetitions", Kind::kCount, "of each measurement"},
     {"resolution", Kind::kShare, "of a search: where it stops, as a share of the line rate"},
     {"load", Kind::kShare, "of the line rate, on every port"},
+    {"loads", Kind::kShares, "the same, one after the other"},
+    {"pairs", Kind::kCounts, "of a prefill and a decode port that transfer at a time"},
     {"tolerance", Kind::kShare, "by which a KPI may be worse than the reference; without it nothing is judged by that"},
     {"overlaps", Kind::kShares, "of the spine links that two jobs share"},
 }};

@@ -41,8 +41,7 @@ void scale_limit(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome
     const double bus = row.at("emulated").at("busbw_GBps").get<double>() * 8;
     const double reference = row.at("reference").at("busbw_GBps").get<double>() * 8;
     outcome.compared("BusBW", bus, reference, "Gbit/s", subject, true, parameters);
-    outcome.add(measured("ECN marking ratio", run.share_of_packets("ecn_ce_rx"), "of data packets", {}, {}, subject));
-    outcome.add(measured("PFC pause count", static_cast<double>(run.counter("pause_rx")), "frames", {}, {}, subject));
+    outcome.of_fabric(run, subject);
     curve.points.push_back({static_cast<double>(ranks), bus / reference});
   }
   outcome.add(std::move(curve));

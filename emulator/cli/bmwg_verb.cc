@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "emulator/bmwg/catalogue.h"
+#include "emulator/bmwg/kpis.h"
 #include "emulator/cli/child_process.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/suite/suite.h"
@@ -148,18 +149,27 @@ int list_tests(const BmwgRequest& request) {
     for (const ParameterDefault& parameter : test.parameters)
       parameters[parameter.name] = {{"draft", parameter.draft}, {"quick", parameter.quick}};
     if (request.run.json) {
+      Json kpis = Json::array();
+      for (const BmwgKpi* kpi : kpis_of(test.id)) kpis.push_back({{"name", kpi->name}, {"measured", kpi->measured}});
       list.push_back({{"id", test.id},
                       {"title", test.title},
                       {"stimulus", test.stimulus},
                       {"expectation", test.expectation},
                       {"source", test.source},
                       {"needs", test.needs},
+                      {"kpis", std::move(kpis)},
                       {"parameters", std::move(parameters)}});
     } else {
       fmt::print("{:<18} {}{}\n", test.id, test.title, *test.needs == 0 ? "" : fmt::format("; needs {}", test.needs));
     }
   }
-  if (request.run.json) fmt::print("{}\n", list.dump(2));
+  if (request.run.json) {
+    fmt::print("{}\n", list.dump(2));
+    return 0;
+  }
+  fmt::print("\nKPIs of the drafts, by whom they are measured:\n");
+  for (const BmwgKpi& kpi : bmwg_kpis())
+    fmt::print("{:<31} {}\n", kpi.name, *kpi.measured == 0 ? fmt::format("not here: {}", kpi.tests) : kpi.tests);
   return 0;
 }
 

@@ -46,7 +46,7 @@ void list_cases(const std::vector<TestCase>& cases, bool json) {
   fmt::print("{}\n", list.dump(2));
 }
 
-/// A size of 1 MiB .. 1 GiB, in whole packets. Throws Error(kInput).
+/// A size of 1 MiB .. 2 GiB, in whole packets. Throws Error(kInput).
 uint32_t largest_message(const std::string& text) {
   constexpr int64_t kPacket = 4096;
   int64_t bytes = 0;
@@ -56,7 +56,7 @@ uint32_t largest_message(const std::string& text) {
     fail_input("--largest: {}", error.what());
   }
   if (bytes < NicBench::kSpace || bytes > BenchScale::kMostBytes)
-    fail_input("--largest: '{}' is not 1MiB .. 1GiB", text);
+    fail_input("--largest: '{}' is not 1MiB .. 2GiB", text);
   return static_cast<uint32_t>(bytes / kPacket * kPacket);
 }
 
@@ -172,7 +172,7 @@ void add_agent_verb(CLI::App& app, AgentRequest& request, int& status) {
   verb.add_option("--device", request.device, "RDMA device, such as mlx5_0")->required();
   verb.add_option("--ip", request.ip, "of its GID; default: the first that can be used");
   verb.add_option("--gid-index", request.gid_index, "the GID itself")->check(CLI::Range(0, 255));
-  verb.add_option("--largest", request.largest, "SIZE of the messages that its memory has room for, up to 1GiB")
+  verb.add_option("--largest", request.largest, "SIZE of the messages that its memory has room for, up to 2GiB")
       ->capture_default_str();
   verb.footer("Example: rankwire agent --listen 127.0.0.1:7791 --token-file agent.token --device mlx5_0");
   verb.callback([&request, &status] { status = serve_nic(request); });
@@ -185,7 +185,7 @@ void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, bool& quiet, in
   add_selection_options(verb, request.run);
   verb.add_flag("--emulated", request.emulated, "test an emulated NIC in virtual time; no device is touched");
   verb.add_option("--mutant", request.mutant, "with --emulated: plant this fault");
-  verb.add_option("--largest", request.largest, "SIZE up to which messages are tried, 1MiB .. 1GiB")
+  verb.add_option("--largest", request.largest, "SIZE up to which messages are tried, 1MiB .. 2GiB")
       ->capture_default_str();
   verb.add_option("--queue-pairs", request.queue_pairs, "up to how many the NIC uses at a time, 1 .. 100000")
       ->capture_default_str()

@@ -27,8 +27,12 @@ AgentNic::AgentNic(const std::string& address, const std::string& token)
   if (hello.value("protocol", 0) != kAgentProtocol)
     fail_run("{}: the agent speaks protocol {}, not {}", address, hello.value("protocol", 0), kAgentProtocol);
   const AgentJson facts = AgentJson::parse(ask(R"({"op":"describe"})"));
-  facts_ = {facts.at("name"), MacAddress{fixed_bytes<6>(facts.at("mac"))}, IpAddress(fixed_bytes<16>(facts.at("ip"))),
-            facts.at("mtu"), facts.at("reads")};
+  facts_ = {facts.at("name"),
+            MacAddress{fixed_bytes<6>(facts.at("mac"))},
+            IpAddress(fixed_bytes<16>(facts.at("ip"))),
+            facts.at("mtu"),
+            facts.at("reads"),
+            facts.at("largest")};
   region_ = {facts.at("region").at("address"), facts.at("region").at("bytes"), facts.at("region").at("rkey")};
 }
 

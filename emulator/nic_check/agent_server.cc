@@ -49,6 +49,7 @@ class AgentSession {
             {"ip", hex_of(facts.ip.bytes)},
             {"mtu", facts.mtu},
             {"reads", facts.reads},
+            {"largest", facts.largest},
             {"region", {{"address", region.address}, {"bytes", region.bytes}, {"rkey", region.rkey}}}};
   }
 

@@ -31,7 +31,8 @@ struct BenchLimits {
 
 /// How far cases go that ask for ever more.
 struct BenchScale {
-  static constexpr uint32_t kMostBytes = 1 << 30, kMostQueuePairs = 100'000;
+  /// 2^31 bytes are the most that a message may have (IBTA Vol. 1).
+  static constexpr uint32_t kMostBytes = 1u << 31, kMostQueuePairs = 100'000;
 
   uint32_t largest = 1 << 20;   ///< bytes of a message, at most kMostBytes
   uint32_t queue_pairs = 256;   ///< at most kMostQueuePairs
@@ -145,9 +146,12 @@ class NicBench {
   PeerEnd& open(const EndOptions& options = {});
 
   // What passes between two looks.
-  /// Until `done`, at most for `limit`. Whether it was.
+  /// Until `done`, at most for `limit` without the time in which rankwire was kept from looking. Whether it was.
   bool run_until(const std::function<bool()>& done, Duration limit);
   void run_for(Duration time) { run_until({}, time); }
+  /// The longest time in this case in which rankwire did not look at the wire, because the machine did something else:
+  /// so much later than it came may a frame be stamped, and be answered. 0 in virtual time.
+  Duration longest_absence() const { return longest_absence_; }
 
   // The NIC's driver.
   /// Posts a work request of `bytes`, from the beginning of the source, whose byte i is `pattern(i)`, or, when it has
@@ -199,7 +203,11 @@ class NicBench {
   void expect_silence(const PeerEnd& end, size_t from, const std::string& why);
   /// The queue pair still works: a WRITE is acknowledged.
   void expect_alive(PeerEnd& end);
-  void measure(const Measured& measured) { outcome_.measurements.push_back(measured); }
+  /// A time (us, ms) that misses its bounds by no more than the longest absence is inconclusive.
+  void measure(Measured measured);
+  /// The same of what was counted in windows of this length: it misses its bounds for certain only where no absence
+  /// took a quarter of one.
+  void measure_within(Duration window, Measured measured);
   void tell(const std::string& reason) { outcome_.reason = reason; }
   void add_curve(MeasuredCurve curve) { outcome_.curves.push_back(std::move(curve)); }
   /// Of the NIC's hw_counters; absent: it has none of this name.
@@ -210,6 +218,9 @@ class NicBench {
   bool step();
   /// Takes what has come and answers neighbours; leaves the NIC's driver alone. Whether anything was there.
   bool serve_wire(Time now);
+  void note_look(Time now);
+  /// What took time on purpose does not count as absence.
+  void forgive_absence() { looked_ = clock_.now(); }
   void connect(uint32_t queue_pair, const QueuePairPath& path);
   void receive(const Frame& frame, Time now);
   void respond(PeerEnd& end, size_t frame);
@@ -232,6 +243,9 @@ class NicBench {
   uint32_t source_filled_ = 0;  ///< bytes of the source that hold the pattern
   std::vector<WorkCompletion> completions_;
   Time polled_ = Time::long_ago();
+  Time looked_;                 ///< at the wire, last
+  Duration longest_absence_;    ///< in this case
+  Duration absent_altogether_;  ///< in this case, absences that count
   const std::atomic<bool>* interrupted_ = nullptr;
   CaseOutcome outcome_;
 };

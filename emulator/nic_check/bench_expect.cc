@@ -34,6 +34,21 @@ void NicBench::require(bool good, std::optional<size_t> frame, const std::string
   if (!good) fail(frame, reason);
 }
 
+void NicBench::measure(Measured measured) {
+  const double in_units = measured.unit == "us" ? 1e-6 : measured.unit == "ms" ? 1e-9 : 0;
+  const double late = static_cast<double>(longest_absence_.ps) * in_units;
+  if (measured.verdict == CaseVerdict::kFail && (!measured.low || measured.value + late >= *measured.low) &&
+      (!measured.high || measured.value - late <= *measured.high))
+    measured.verdict = CaseVerdict::kInconclusive;
+  outcome_.measurements.push_back(std::move(measured));
+}
+
+void NicBench::measure_within(Duration window, Measured measured) {
+  if (measured.verdict == CaseVerdict::kFail && longest_absence_ * 4 > window)
+    measured.verdict = CaseVerdict::kInconclusive;
+  outcome_.measurements.push_back(std::move(measured));
+}
+
 void NicBench::expect_completion(uint64_t id, WorkStatus status, Duration limit) {
   run_until([&] { return completion(id) != nullptr; }, limit);
   const WorkCompletion* found = completion(id);
@@ -57,6 +72,7 @@ void NicBench::expect_memory(uint32_t offset, const std::vector<uint8_t>& bytes,
 void NicBench::write_pattern(uint32_t offset, uint32_t bytes) {
   for (uint32_t at = 0; at < bytes; at += kSpace)
     nic_.write_memory(offset + at, pattern_bytes(std::min(kSpace, bytes - at), at));
+  forgive_absence();
 }
 
 void NicBench::expect_pattern(uint32_t offset, uint32_t bytes, const std::string& what) {

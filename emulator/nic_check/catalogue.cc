@@ -11,6 +11,12 @@ namespace {
 
 constexpr const char* kCapture = "wire.pcapng";
 
+/// Why what was seen does not decide.
+std::string absence_of(const NicBench& bench) {
+  return fmt::format("; rankwire did not look at the wire for up to {:.3g} ms meanwhile, as the machine was busy",
+                     static_cast<double>(bench.longest_absence().ps) / 1e9);
+}
+
 CaseOutcome judge(const NicCase& test, NicBench& bench) {
   try {
     test.run(bench);
@@ -31,6 +37,7 @@ CaseOutcome judge(const NicCase& test, NicBench& bench) {
   outcome.curves = std::move(bench.outcome().curves);
   outcome.anomalies = std::move(bench.outcome().anomalies);
   if (outcome.verdict == CaseVerdict::kPass) outcome.reason = std::move(bench.outcome().reason);
+  if (outcome.verdict == CaseVerdict::kInconclusive) outcome.reason += absence_of(bench);
   return outcome;
 }
 

@@ -1,5 +1,6 @@
 #include "emulator/nic_check/config.h"
 
+#include "base/address.h"
 #include "emulator/input/reader.h"
 #include "emulator/input/syntax.h"
 #include "emulator/input/tree.h"
@@ -60,6 +61,12 @@ NicCheckConfig read_nic_check_config(const std::filesystem::path& file) {
   need(tree, "wire.ip", !config.peer.ip.is_none(), "the address of rankwire's end with its prefix");
   need(tree, "nic.mac", config.nic_mac != MacAddress(), "the MAC address of the NIC");
   need(tree, "nic.ip", !config.nic_ip.is_none(), "the address of the NIC");
+  // There is no router on the bench.
+  if (!in_same_subnet(config.nic_ip, config.peer.ip, config.peer.prefix_length))
+    fail_key(tree, "nic.ip", "{} is not in the subnet of wire.ip, {}/{}, so that they cannot reach each other",
+             to_string(config.nic_ip), to_string(config.peer.ip), config.peer.prefix_length);
+  if (config.nic_ip == config.peer.ip) fail_key(tree, "nic.ip", "is that of wire.ip, rankwire's own end");
+  if (config.nic_mac == config.peer.mac) fail_key(tree, "nic.mac", "is that of wire.mac, rankwire's own end");
   if (config.verbs.empty() == config.agent.empty()) fail_key(tree, "nic", "either 'verbs' or 'agent' is needed");
   if (!config.token.empty() && !token_file.empty()) fail_key(tree, "nic", "either 'token' or 'token_file' is expected");
   if (!config.agent.empty()) config.token = agent_token(config.token, token_file);

@@ -130,8 +130,8 @@ void react(NicBench& bench) {
     after = rate_for(bench, end, look);
     curve.points.push_back({static_cast<double>(n), after / 1e9});
     // A CNP takes away half at most (alpha <= 1).
-    bench.measure(measured("rate", after / before, "of that before", std::pow(0.5, n) * 0.8,
-                           n == 5 ? std::optional(0.7) : std::nullopt, fmt::format("{} CNPs", n)));
+    bench.measure_within(look, measured("rate", after / before, "of that before", std::pow(0.5, n) * 0.8,
+                                        n == 5 ? std::optional(0.7) : std::nullopt, fmt::format("{} CNPs", n)));
   }
   bench.add_curve(std::move(curve));
 }
@@ -155,7 +155,7 @@ void recover(NicBench& bench) {
     curve.points.push_back({static_cast<double>((bench.now() - began).ps) / 1e6, last / 1e9});
   }
   bench.add_curve(std::move(curve));
-  bench.measure(measured("rate 1.2 ms later", last / cut, "of that after the last CNP", 1.1));
+  bench.measure_within(look, measured("rate 1.2 ms later", last / cut, "of that after the last CNP", 1.1));
 }
 
 void notify_stranger(NicBench& bench) {

@@ -15,11 +15,12 @@ namespace rankwire {
 
 /// What is known of the NIC before it is tested.
 struct NicFacts {
-  std::string name;    ///< "emulated", "mlx5_0"
-  MacAddress mac;      ///< of all its frames
-  IpAddress ip;        ///< of the GID that is used
-  uint32_t mtu = 0;    ///< the largest path MTU in bytes
-  uint32_t reads = 0;  ///< READs that a queue pair may have outstanding; 0: READs are not offered
+  std::string name;                      ///< "emulated", "mlx5_0"
+  MacAddress mac;                        ///< of all its frames
+  IpAddress ip;                          ///< of the GID that is used
+  uint32_t mtu = 0;                      ///< the largest path MTU in bytes
+  uint32_t reads = 0;                    ///< READs that a queue pair may have outstanding; 0: READs are not offered
+  uint64_t largest = uint64_t{1} << 31;  ///< bytes of a message
 };
 
 /// The NIC's memory that its peer may write and read.

@@ -9,15 +9,20 @@ namespace rankwire {
 namespace {
 
 void answer_late(NicBench& bench) {
+  constexpr uint32_t kSent = 5;
   PeerEnd& end = bench.open();
   end.answers = false;
-  const uint64_t id = bench.post(end, WorkKind::kWrite, 5 * end.options.mtu);
+  const uint64_t id = bench.post(end, WorkKind::kWrite, kSent * end.options.mtu);
   // Less than a time-out, which is the least that a NIC waits.
-  bench.run_for(Duration(ack_timeout(bench.limits().timeout_exponent).ps * 3 / 4));
+  const Duration timeout = ack_timeout(bench.limits().timeout_exponent);
+  bench.run_for(Duration(timeout.ps * 3 / 4));
+  // A busy machine may not have looked at all of them by then.
+  bench.run_until([&] { return end.expected == psn_add(end.options.nic_psn, kSent); }, bench.limits().answer);
   const size_t sent = bench.requests(end).size();
   bench.send_acknowledgement(end, psn_add(end.expected, kPsnMask));
   bench.expect_completion(id, WorkStatus::kSuccess, bench.limits().answer);
-  bench.measure(measured("packets sent", static_cast<double>(sent), "", 5, 5, "five in the message"));
+  bench.measure_within(timeout,
+                       measured("packets sent", static_cast<double>(sent), "", kSent, kSent, "five in the message"));
 }
 
 void incast(NicBench& bench) {

@@ -98,8 +98,13 @@ void send_many(NicBench& bench) {
   bench.add_curve(std::move(curve));
 }
 
-/// Whether the NIC's memory has room for a message; tells where it has not.
+/// Whether the NIC takes messages of that size and its memory has room for one; tells where not.
 bool has_room(NicBench& bench, uint32_t bytes) {
+  if (bytes > bench.nic().facts().largest) {
+    bench.outcome().anomalies.push_back(
+        fmt::format("the NIC takes messages of {} bytes at most, as its driver says", bench.nic().facts().largest));
+    return false;
+  }
   if (bytes <= NicBench::kSpace || bench.nic().region().bytes - NicBench::kLarge >= bytes) return true;
   bench.outcome().anomalies.push_back(
       fmt::format("the NIC's memory has no room for {} bytes: an agent gets more by "

@@ -92,6 +92,8 @@ class GateCheck {
     double unit = 1;
     for (const MetricValue& value : found) {
       if (value.json->is_null()) return absent();
+      if (gate_.is_word && value.json->is_number())
+        fail_input("'{}' is {}, and '{}' a word", value.path, value.json->dump(), gate_.bound);
       if (gate_.is_word) continue;
       if (!value.json->is_number())
         fail_input("'{}' is {}, not a number", value.path,

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/error.h"
 #include "emulator/bmwg/catalogue.h"
+#include "emulator/bmwg/kpis.h"
 #include "tests/temporary_folder.h"
 
 namespace rankwire {
@@ -102,6 +104,18 @@ TEST(BmwgCatalogue, HasUniqueIdsAndParametersThatItKnows) {
     }
   }
   EXPECT_GE(ids.size(), 20u);
+}
+
+TEST(BmwgKpis, AreMeasuredByTestsThatThereAre) {
+  const auto tests = bmwg_catalogue();
+  for (const BmwgKpi& kpi : bmwg_kpis()) {
+    EXPECT_STRNE(kpi.tests, "") << kpi.name;
+    if (*kpi.measured == 0) continue;
+    EXPECT_TRUE(std::ranges::any_of(tests, [&](const BmwgTest& test) {
+      return std::ranges::count(kpis_of(test.id), &kpi) == 1;
+    })) << kpi.name;
+  }
+  EXPECT_TRUE(kpis_of("T9.unheard_of").empty());
 }
 
 TEST(BmwgParameters, AreReadAsTheirKind) {

@@ -16,7 +16,7 @@ import tempfile
 import zlib
 
 # rdma_rxe asks for crc32 by name at run time, so it stands in no list of dependencies.
-SOFT_ROCE = ("crc32_generic", "crc32_pclmul", "rdma_rxe")
+SOFT_ROCE = ("crc32_generic", "rdma_rxe")
 DEVICES = ("virtio_pci", "virtio_console", "virtio_rng")
 MODULE_FOLDERS = "/(infiniband|virtio|net|crypto|char|arch/x86/crypto|fs/9p|fs/fscache|fs/netfs)/"
 PROGRAMS = {"ip": "iproute2", "rdma": "iproute2"}  # and the packages that have them

@@ -5,7 +5,7 @@ of a pair of interfaces. What soft-RoCE is known not to do is expected by name; 
 import json
 import unittest
 
-from rankwire_guest import DPDK_PORT, GuestTest, PairGuest
+from rankwire_guest import DPDK_PORT, GuestTest
 
 NIC_IP, PEER_IP, PEER_MAC = "10.8.0.1", "10.8.0.101/24", "02:00:0a:08:00:65"
 
@@ -21,13 +21,29 @@ DEPARTURES = {
     "flow.pfc.storm": "likewise",
 }
 
+# Of two ranks, each of which sends 64 KiB in an all-reduce, half to be reduced and half that is, twice; and what becomes
+# of some packets of rank 1.
+RECORDED = {
+    "workload": {"generate": {"kind": "collective", "collective": {
+        "operation": "all_reduce", "ranks": 2, "min": "64KiB", "max": "64KiB", "warmup": 0, "iterations": 2}}},
+    "hosts": {"count": 2, "npus": 1, "nics": 1},
+    "ports": {"count": 2, "device": "memory", "rate": "1Gbps"},
+    "transport": {"mtu": "1024B"},
+    "record": {"messages": "all"},
+    "impairments": [
+        {"action": "drop", "class": "data", "rank": 1, "packet": 3, "count": 1},
+        {"action": "corrupt", "target": "icrc", "class": "data", "rank": 0, "packet": 7, "count": 1},
+        {"action": "mark_ce", "class": "data", "rank": 0, "packet": 5, "count": 2},
+        {"action": "drop", "class": "ack", "rank": 1, "count": 1},
+    ],
+}  # fmt: skip
+
 # How reasons begin that are times and rates: an emulated processor beside other work keeps those by chance only. The
 # emulated NIC is held to them in virtual time.
 TIMED = ("time", "rate")
 
 
 class NicCheck(GuestTest):
-    guest_type = PairGuest
     maxDiff = None
 
     @classmethod
@@ -43,7 +59,7 @@ class NicCheck(GuestTest):
 
     def check(self, config, *arguments):
         """What was found, by case, and the table's row of it."""
-        _, output, run = self.guest.call("nic-check", config, "--yes", *arguments)
+        _, output, run = self.guest.call("nic-check", config, "--yes", *arguments, file="suite.json")
         self.assertTrue((run.folder / "suite.json").exists(), output)
         suite = json.loads((run.folder / "suite.json").read_text(encoding="utf-8"))
         counts = (f"{count} {verdict}" for verdict, count in suite["verdicts"].items())
@@ -82,6 +98,20 @@ class NicCheck(GuestTest):
         self.assertGreater(len(found), 10)
         self.assert_nothing_unknown(found)
         self.assertEqual({case["verdict"] for case in found.values()} - {"pass", "fail"}, set())
+
+    def test_a_recorded_job(self):
+        """Soft-RoCE is rank 1's NIC: what the peer loses of it, and what comes to it wrong, is sent again."""
+        (self.guest.share / "recorded.yaml").write_text(json.dumps(RECORDED), encoding="utf-8")
+        self.guest.do("rankwire simulate /share/recorded.yaml --twin --quiet --out /run/recorded")
+        found = self.check(self.config(verbs="rxe0"), "--replay /run/recorded --rank 1")
+        case = found["job.replay"]
+        self.assertEqual(case["verdict"], "pass", case["reason"])
+        values = {m["name"]: m["value"] for m in case["measurements"]}
+        # Two calls of two steps either way.
+        self.assertEqual((values["messages that the NIC sent"], values["messages that it received"]), (4, 4))
+        self.assertEqual(values["impairments"], 5, case["anomalies"])
+        (capture,) = case["artefacts"]
+        self.assertGreaterEqual(len(capture["frames"]), 2, "what was lost on its way from the NIC is marked")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 Configurations and traces go in and run folders come out through a folder that both sides see.
 """
 
+import atexit
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -32,8 +34,9 @@ SETUP_DEADLINE = 5  # s, for the addresses of an interface to become GIDs
 
 
 class RankwireGuest(Guest):
-    # One processor for rankwire's loop and one for the kernel, which would else wait for the end of its time slice.
-    memory, processors = 384, 2  # MB
+    # One processor for rankwire's loop and one for the kernel, which would else wait for the end of its time slice. The
+    # queues of 4,000 queue pairs are the kernel's, and each queue of a DPDK port has frames of its own.
+    memory, processors = 768, 2  # MB
 
     def __init__(self, folder):
         super().__init__(folder)
@@ -55,8 +58,8 @@ class RankwireGuest(Guest):
             raise AssertionError(f"{'; '.join(commands)}: exit status {status}: {output}")
         return output
 
-    def call(self, verb, config, *arguments, prefix=""):
-        """The exit status of `rankwire VERB`, what it wrote, and the run folder."""
+    def call(self, verb, config, *arguments, prefix="", file=""):
+        """The exit status of `rankwire VERB`, what it wrote, and the run folder, or of that this file alone."""
         self.runs += 1
         name = f"run{self.runs}"
         (self.share / f"{name}.yaml").write_text(json.dumps(config, indent=1), encoding="utf-8")
@@ -64,7 +67,7 @@ class RankwireGuest(Guest):
         status, output = self.run(command, RUN_DEADLINE)
         # A database needs more of a file system than the share has, which takes longer for a small file than for a large
         # one.
-        archive = f"tar -c -C /run {name} | dd of=/share/{name}.tar obs=256k 2>/run/dd.log"
+        archive = f"tar -c -C /run {name}/{file} | dd of=/share/{name}.tar obs=256k 2>/run/dd.log"
         self.do(f"if [ -d /run/{name} ]; then {archive}; rm -r /run/{name}; fi")
         if (self.share / f"{name}.tar").exists():
             shutil.unpack_archive(self.share / f"{name}.tar", self.share)
@@ -87,98 +90,15 @@ class RankwireGuest(Guest):
     def hardware_counter(self, device, name):
         return int(self.do(f"cat /sys/class/infiniband/{device}/ports/1/hw_counters/{name}"))
 
-
-class GuestTest(rankwire.RankwireTest):
-    """Tests that share a guest. `make_network` is called once."""
-
-    guest_type = RankwireGuest
-
-    @classmethod
-    def setUpClass(cls):
-        cls.table = []
-        cls.home = pathlib.Path(tempfile.mkdtemp(prefix="rankwire-guest-"))
-        cls.addClassCleanup(shutil.rmtree, cls.home, ignore_errors=True)
-        cls.guest = cls.guest_type(cls.home)
-        cls.addClassCleanup(cls.guest.close)
-        try:
-            cls.guest.boot()
-        except Unavailable as reason:
-            raise unittest.SkipTest(str(reason)) from reason
-        cls.make_network(cls.guest)
-
-    @classmethod
-    def make_network(cls, guest):
-        raise NotImplementedError
-
-    @classmethod
-    def tearDownClass(cls):
-        for name, *cells in cls.table:
-            print(f"{name:<44}" + "".join(f" {cell:>14}" for cell in cells))
-
-    def run_in_guest(self, config, *arguments, status=rankwire.OK):
-        code, output, run = self.guest.call("run", config, *arguments)
-        if code != status:
-            reason = run.summary["reason"] if (run.folder / "summary.json").exists() else ""
-            self.fail(f"exit status {code}: {output}{reason}")
-        return run
-
-    def assert_error_before_the_run(self, config, *texts, prefix=""):
-        code, output, run = self.guest.call("run", config, prefix=prefix)
-        self.assertEqual(code, rankwire.USAGE, output)
-        self.assertEqual(len(output.strip().splitlines()), 1, output)
-        for text in texts:
-            self.assertIn(text, output)
-        self.assert_no_result(run)
-
-    def assert_no_result(self, run):
-        """A run whose devices or connections could not be had has no summary, or one that says so and has no time."""
-        if not (run.folder / "summary.json").exists():
-            return
-        self.assertEqual((run.summary["verdict"], run.summary["reason_code"]), ("failed", "error"))
-        self.assertEqual(run.summary["emulated"]["completion_time_ps"], 0)
-
-
-class Workload:
-    """Traces in the guest, and the bytes that they move, counted apart from the program."""
-
-    def __init__(self, name, section, moved):
-        self.name, self.section, self.bytes = name, section, moved
-
-
-def collectives(guest, name, *nodes):
-    """All ranks do the same; (kind, bytes) one after the other."""
-    chain = [chakra.collective(kind, size, id=i, after=[i - 1] if i else []) for i, (kind, size) in enumerate(nodes)]
-    chakra.write_ranks(guest.share / name, [chain] * RANKS)
-    moved = sum(traffic.sent_by_group(kind, size, RANKS, 1) for kind, size in nodes)
-    return Workload(name, {"traces": f"/share/{name}"}, moved)
-
-
-def gpt3(guest, scale):
-    """The public set, its sizes scaled; None where it is absent."""
-    archive = rankwire.TEST_DATA / corpus.GPT3.archive
-    if not archive.exists():
-        return None
-    folder = guest.share / "gpt3"
-    folder.mkdir()
-    guest_image.output_of("tar", "xf", archive, "-C", folder)
-    section = {"traces": f"/share/gpt3/{corpus.GPT3.traces}", "groups": f"/share/gpt3/{corpus.GPT3.groups}"}
-    section |= {"element_size": "2B", "scale": {"bytes": scale, "compute": "1/1000"}}
-    return Workload("gpt3_8r", section, corpus.GPT3.bytes_of(folder, section))
-
-
-NETWORKS = {
-    # Addresses of the kernel's end, one for each rank behind it, and the first of rankwire's own.
-    "IPv4": ([f"10.8.0.{i}/24" for i in range(1, 5)], "10.8.0.101/24"),
-    "IPv6": ([f"2001:db8:8::{i}/64" for i in range(1, 5)], "2001:db8:8::101/64"),
-}
-# qdisc_bypass=0: what the kernel is to drop passes its queueing disciplines.
-DPDK_PORT = "net_af_packet0,iface=v1,framesz=4352,blocksz=69632,framecnt=512,qdisc_bypass=0"
-
-
-class PairGuest(RankwireGuest):
-    """Soft-RoCE rxe0 on v0, and v1 for DPDK."""
+    def remove_networks(self):
+        self.do(
+            "for device in $(ls /sys/class/infiniband); do rdma link delete $device; done",
+            # One end of a pair takes the other with it.
+            "for name in $(ls /sys/class/net); do [ $name = lo ] || ip link delete $name 2>/dev/null || true; done",
+        )
 
     def make_pair(self):
+        """Soft-RoCE rxe0 on v0, and v1 for DPDK."""
         self.do(
             f"ip link add v0 mtu {LINK_MTU} type veth peer name v1 mtu {LINK_MTU}",
             "ip link set v1 addrgenmode none up",
@@ -236,9 +156,100 @@ class PairGuest(RankwireGuest):
         packets += [(at, capture.decode(frame)) for at, frame in capture.timed_frames(data)]
 
 
-class MixedTest(GuestTest):
-    guest_type = PairGuest
+@functools.cache
+def booted_guest():
+    """The guest of all tests of this process."""
+    home = pathlib.Path(tempfile.mkdtemp(prefix="rankwire-guest-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    guest = RankwireGuest(home)
+    atexit.register(guest.close)
+    guest.boot()
+    return guest
 
+
+class GuestTest(rankwire.RankwireTest):
+    """Tests that share a network in the guest. `make_network` is called once."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.table = []
+        try:
+            cls.guest = booted_guest()
+        except Unavailable as reason:
+            raise unittest.SkipTest(str(reason)) from reason
+        cls.addClassCleanup(cls.guest.remove_networks)
+        cls.make_network(cls.guest)
+
+    @classmethod
+    def make_network(cls, guest):
+        raise NotImplementedError
+
+    @classmethod
+    def tearDownClass(cls):
+        for name, *cells in cls.table:
+            print(f"{name:<44}" + "".join(f" {cell:>14}" for cell in cells))
+
+    def run_in_guest(self, config, *arguments, status=rankwire.OK):
+        code, output, run = self.guest.call("run", config, *arguments)
+        if code != status:
+            reason = run.summary["reason"] if (run.folder / "summary.json").exists() else ""
+            self.fail(f"exit status {code}: {output}{reason}")
+        return run
+
+    def assert_error_before_the_run(self, config, *texts, prefix=""):
+        code, output, run = self.guest.call("run", config, prefix=prefix)
+        self.assertEqual(code, rankwire.USAGE, output)
+        self.assertEqual(len(output.strip().splitlines()), 1, output)
+        for text in texts:
+            self.assertIn(text, output)
+        self.assert_no_result(run)
+
+    def assert_no_result(self, run):
+        """A run whose devices or connections could not be had has no summary, or one that says so and has no time."""
+        if not (run.folder / "summary.json").exists():
+            return
+        self.assertEqual((run.summary["verdict"], run.summary["reason_code"]), ("failed", "error"))
+        self.assertEqual(run.summary["emulated"]["completion_time_ps"], 0)
+
+
+class Workload:
+    """Traces in the guest, and the bytes that they move, counted apart from the program."""
+
+    def __init__(self, name, section, moved):
+        self.name, self.section, self.bytes = name, section, moved
+
+
+def collectives(guest, name, *nodes):
+    """All ranks do the same; (kind, bytes) one after the other."""
+    chain = [chakra.collective(kind, size, id=i, after=[i - 1] if i else []) for i, (kind, size) in enumerate(nodes)]
+    chakra.write_ranks(guest.share / name, [chain] * RANKS)
+    moved = sum(traffic.sent_by_group(kind, size, RANKS, 1) for kind, size in nodes)
+    return Workload(name, {"traces": f"/share/{name}"}, moved)
+
+
+def gpt3(guest, scale):
+    """The public set, its sizes scaled; None where it is absent."""
+    archive = rankwire.TEST_DATA / corpus.GPT3.archive
+    if not archive.exists():
+        return None
+    folder = guest.share / "gpt3"
+    folder.mkdir(exist_ok=True)
+    guest_image.output_of("tar", "xf", archive, "-C", folder)
+    section = {"traces": f"/share/gpt3/{corpus.GPT3.traces}", "groups": f"/share/gpt3/{corpus.GPT3.groups}"}
+    section |= {"element_size": "2B", "scale": {"bytes": scale, "compute": "1/1000"}}
+    return Workload("gpt3_8r", section, corpus.GPT3.bytes_of(folder, section))
+
+
+NETWORKS = {
+    # Addresses of the kernel's end, one for each rank behind it, and the first of rankwire's own.
+    "IPv4": ([f"10.8.0.{i}/24" for i in range(1, 5)], "10.8.0.101/24"),
+    "IPv6": ([f"2001:db8:8::{i}/64" for i in range(1, 5)], "2001:db8:8::101/64"),
+}
+# qdisc_bypass=0: what the kernel is to drop passes its queueing disciplines.
+DPDK_PORT = "net_af_packet0,iface=v1,framesz=4352,blocksz=69632,framecnt=512,qdisc_bypass=0"
+
+
+class MixedTest(GuestTest):
     @classmethod
     def make_network(cls, guest):
         guest.make_pair()

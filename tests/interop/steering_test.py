@@ -4,19 +4,13 @@ which net_tap makes filters of (tc-flower). A bridge of the kernel joins two suc
 
 import unittest
 
-from rankwire_guest import GuestTest, RankwireGuest, chakra, collectives
+from rankwire_guest import GuestTest, chakra, collectives
 
 RANKS = 8
 MTU = 1024
 
 
-class QueuesGuest(RankwireGuest):
-    memory = 768  # MB; each queue has frames of its own
-
-
 class Steering(GuestTest):
-    guest_type = QueuesGuest
-
     @classmethod
     def make_network(cls, guest):
         guest.do("mkdir -p /dev/net", "[ -e /dev/net/tun ] || mknod /dev/net/tun c 10 200",

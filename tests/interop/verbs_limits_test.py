@@ -6,31 +6,14 @@ import json
 import re
 import unittest
 
-from rankwire_guest import LINK_MTU, RANKS, GuestTest, RankwireGuest, chakra, collectives, rankwire
+from rankwire_guest import LINK_MTU, RANKS, GuestTest, chakra, collectives, rankwire
 
 DEVICE = "rxe0"
 QUEUE_PAIRS = 250  # of each of the 8 connections of a ring; each has two ends: 4,000
 USER = "/usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all --inh-caps=-all"
 
 
-class LargeGuest(RankwireGuest):
-    memory = 640  # MB; the queues of 4,000 queue pairs are the kernel's
-
-    @contextlib.contextmanager
-    def watched(self, script):
-        """The words of each line that a script of the guest's shell writes meanwhile; it ends with /run/watch.stop."""
-        (self.share / "watch").write_text(script, encoding="ascii")
-        self.do("rm -f /run/watch.stop", "sh /share/watch >/run/watch.log 2>&1 & true")
-        rows = []
-        try:
-            yield rows
-        finally:
-            rows += [line.split() for line in self.do("touch /run/watch.stop", "cat /run/watch.log").splitlines()]
-
-
 class Limits(GuestTest):
-    guest_type = LargeGuest
-
     @classmethod
     def make_network(cls, guest):
         guest.do(f"ip link add d0 mtu {LINK_MTU} type dummy", "ip link set d0 up")
@@ -51,6 +34,17 @@ class Limits(GuestTest):
             "run": {"deadline": "60s", "stall_timeout": "20s"},
         }
 
+    @contextlib.contextmanager
+    def watched(self, script):
+        """The words of each line that a script of the guest's shell writes meanwhile; it ends with /run/watch.stop."""
+        (self.guest.share / "watch").write_text(script, encoding="ascii")
+        self.guest.do("rm -f /run/watch.stop", "sh /share/watch >/run/watch.log 2>&1 & true")
+        rows = []
+        try:
+            yield rows
+        finally:
+            rows += [line.split() for line in self.guest.do("touch /run/watch.stop", "cat /run/watch.log").splitlines()]
+
     def available(self):
         return int(re.search(r"MemAvailable: +(\d+)", self.guest.do("cat /proc/meminfo")).group(1)) * 1024
 
@@ -67,7 +61,7 @@ class Limits(GuestTest):
         done"""
         transport = {"queue_pairs": QUEUE_PAIRS, "spread": "deal", "verbs": {"send_queue": 4, "signal_every": 4},
                      "receive_queue": 2}
-        with self.guest.watched(watch) as rows:
+        with self.watched(watch) as rows:
             run = self.run_in_guest(self.config(self.many, **transport))
         self.assert_delivered(run)
         self.assertEqual(run.summary["bytes_wire"], self.many.bytes)
@@ -91,7 +85,7 @@ class Limits(GuestTest):
         try:
             self.guest.do(f"echo {reserved} >/proc/sys/vm/nr_hugepages")
             self.assertEqual(self.free_huge_pages(), reserved)
-            with self.guest.watched(watch) as rows:
+            with self.watched(watch) as rows:
                 details = self.registered(config)
             pages = details["registered_bytes"] >> 21
             self.assertEqual(details["huge_pages"], 1)
@@ -101,7 +95,7 @@ class Limits(GuestTest):
             self.assertEqual(fewest, reserved - pages)
             self.assertEqual(self.free_huge_pages(), reserved, "all are given back")
             self.guest.do(f"echo {pages - 1} >/proc/sys/vm/nr_hugepages")
-            with self.guest.watched(watch) as rows:
+            with self.watched(watch) as rows:
                 too_few = self.registered(config)
             self.assertEqual(too_few, details | {"huge_pages": 0})
             self.assertEqual({int(free) for (free,) in rows}, {pages - 1})

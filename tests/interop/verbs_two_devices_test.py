@@ -6,7 +6,7 @@ import json
 import re
 import unittest
 
-from rankwire_guest import LINK_MTU, GuestTest, RankwireGuest, rankwire
+from rankwire_guest import LINK_MTU, GuestTest, rankwire
 
 GUIDE = rankwire.SOURCE / "docs/lab-guide.md"
 ADDRESSES = {"eth2": "10.9.0.1", "eth3": "10.9.0.2"}
@@ -22,43 +22,39 @@ def routing_commands():
     return block.splitlines()
 
 
-class BackToBackGuest(RankwireGuest):
-    def make_pair(self):
-        self.do(f"ip link add eth2 mtu {LINK_MTU} type veth peer name eth3 mtu {LINK_MTU}",
-                "ip link set eth2 up", "ip link set eth3 up")
+class BackToBack(GuestTest):
+    @classmethod
+    def make_network(cls, guest):
+        guest.do(f"ip link add eth2 mtu {LINK_MTU} type veth peer name eth3 mtu {LINK_MTU}",
+                 "ip link set eth2 up", "ip link set eth3 up")
         for interface, address in ADDRESSES.items():
-            self.make_rdma_device(DEVICES[interface], interface, [f"{address}/24"])
+            guest.make_rdma_device(DEVICES[interface], interface, [f"{address}/24"])
 
     @contextlib.contextmanager
     def routed(self):
         """The guide's routes lead out meanwhile."""
-        self.do(*routing_commands())
+        self.guest.do(*routing_commands())
         try:
             yield
         finally:
-            self.do("ip rule add pref 0 lookup local", *(f"ip rule delete pref {pref}" for pref in (10, 11, 1000)),
-                    *(f"ip route flush table {table}" for table in (101, 102)),
-                    "sysctl -w net.ipv4.conf.all.accept_local=0",
-                    *(f"ip neigh flush dev {interface}" for interface in ADDRESSES))
+            self.guest.do(
+                "ip rule add pref 0 lookup local",
+                *(f"ip rule delete pref {pref}" for pref in (10, 11, 1000)),
+                *(f"ip route flush table {table}" for table in (101, 102)),
+                "sysctl -w net.ipv4.conf.all.accept_local=0",
+                *(f"ip neigh flush dev {interface}" for interface in ADDRESSES),
+            )
 
     def way(self, source, destination):
         """The interface by which packets between two addresses of the guest leave."""
-        (route,) = json.loads(self.do(f"ip -j route get {destination} from {source}"))
+        (route,) = json.loads(self.guest.do(f"ip -j route get {destination} from {source}"))
         return route["dev"]
 
     def link(self, interface):
         """What `ip -s link` counts."""
-        (link,) = json.loads(self.do(f"ip -s -j link show dev {interface}"))
+        (link,) = json.loads(self.guest.do(f"ip -s -j link show dev {interface}"))
         return {(way, name): link["stats64"][way][name]
                 for way in ("tx", "rx") for name in ("packets", "bytes", "dropped")}
-
-
-class BackToBack(GuestTest):
-    guest_type = BackToBackGuest
-
-    @classmethod
-    def make_network(cls, guest):
-        guest.make_pair()
 
     def config(self):
         """The guide's, with less to do and slower ports."""
@@ -82,15 +78,15 @@ class BackToBack(GuestTest):
 
     def counted_run(self):
         """The run, and by interface what its link counted meanwhile."""
-        before = {interface: self.guest.link(interface) for interface in ADDRESSES}
+        before = {interface: self.link(interface) for interface in ADDRESSES}
         run = self.run_in_guest(self.config())
-        after = {interface: self.guest.link(interface) for interface in ADDRESSES}
+        after = {interface: self.link(interface) for interface in ADDRESSES}
         return run, {i: {key: after[i][key] - before[i][key] for key in before[i]} for i in ADDRESSES}
 
     def test_both_directions(self):
         one, other = ADDRESSES.values()
-        with self.guest.routed():
-            self.assertEqual((self.guest.way(one, other), self.guest.way(other, one)), ("eth2", "eth3"))
+        with self.routed():
+            self.assertEqual((self.way(one, other), self.way(other, one)), ("eth2", "eth3"))
             run, links = self.counted_run()
         self.assert_delivered(run)
         flows = run.rows("flows", fidelity="emulated", path="wire")
@@ -131,7 +127,7 @@ class BackToBack(GuestTest):
 
     def test_without_the_routes(self):
         """The kernel drops the question for a link address that comes from an address of its own."""
-        links = [self.guest.link(interface) for interface in ADDRESSES]
+        links = [self.link(interface) for interface in ADDRESSES]
         status, output, run = self.guest.call("run", self.config())
         self.assertEqual(status, rankwire.FAILED, output)
         self.assertEqual(len(output.strip().splitlines()), 1, output)
@@ -140,7 +136,7 @@ class BackToBack(GuestTest):
         self.assert_no_result(run)
         for interface, before in zip(ADDRESSES, links):
             # Questions for the link address may have been asked, but no data went.
-            self.assertLess(self.guest.link(interface)["tx", "bytes"] - before["tx", "bytes"], MTU)
+            self.assertLess(self.link(interface)["tx", "bytes"] - before["tx", "bytes"], MTU)
 
 
 if __name__ == "__main__":

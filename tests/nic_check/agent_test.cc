@@ -35,7 +35,7 @@ class AgentTest : public ::testing::Test {
   FramePool pool_{64};
   std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> link_ = make_memory_link(pool_, 64, "agent");
   EmulatedNic nic_{*link_.second,
-                   {.facts = {.name = "behind", .mac = kMac, .ip = kIp, .mtu = 2048, .reads = 3},
+                   {.facts = {.name = "behind", .mac = kMac, .ip = kIp, .mtu = 2048, .reads = 3, .largest = 1 << 23},
                     .peer_mac = kMac,
                     .line = Bandwidth(1'000'000'000)}};
   LineListener listener_{"127.0.0.1:0"};
@@ -50,6 +50,7 @@ TEST_F(AgentTest, TellsWhatTheNicIs) {
   EXPECT_EQ(nic.facts().ip, IpAddress(kIp));
   EXPECT_EQ(nic.facts().mtu, 2048u);
   EXPECT_EQ(nic.facts().reads, 3u);
+  EXPECT_EQ(nic.facts().largest, 1u << 23);
   EXPECT_EQ(nic.region().bytes, nic_.region().bytes);
 }
 

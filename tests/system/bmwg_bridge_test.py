@@ -1,9 +1,11 @@
 """The benchmarks of the IETF's drafts against a Linux bridge, reached over net_af_packet."""
 
+import json
 import unittest
 
 from bmwg_device import BmwgDevice, tests
 from bridge import BridgeTest
+from rankwire import FAILED, rankwire
 
 RATE = 200_000_000
 
@@ -17,23 +19,51 @@ print(json.dumps({{"links": {{name: tx["bytes"] for name, tx in sent.items()}},
 """
 
 
+# The second time that it is asked a port is gone.
+VANISH = """#!/bin/sh
+echo x >>"$0.calls"
+[ "$(wc -l <"$0.calls")" -lt 2 ] || ip link delete rw0
+echo '{"calls": 1}'
+"""
+
+
 class BmwgOverABridge(BmwgDevice, BridgeTest):
-    def test_each_test_comes_to_a_verdict(self):
+    def base(self):
         ports = [{"name": f"p{port}", "device": f"net_af_packet{port},iface=rw{port}", "rate": f"{RATE}bps"}
                  for port in range(self.PORTS)]  # fmt: skip
-        base = {
+        return {
             "hosts": {"count": self.PORTS, "npus": 2, "nics": 1},
             "ports": ports,
             "switch": {"latency": "20us"},
             "transport": {"mtu": "1024B", "checking": True},
             "dpdk": {"eal_arguments": ["--no-pci"]},
         }
-        cases = self.benchmark("Linux bridge", base, tests("T6.jct T8.soak T4.spray"),
+
+    def test_each_test_comes_to_a_verdict(self):
+        cases = self.benchmark("Linux bridge", self.base(), tests("T6.jct T8.soak T4.spray"),
                                COUNTERS.format(far=self.far), self.inside())  # fmt: skip
         if "T8.soak" in cases:
             self.assert_soak_was_seen(cases["T8.soak"])
         if "T6.jct" in cases:
             self.assert_jct(cases["T6.jct"], RATE)
+
+    def test_a_port_that_vanishes_ends_no_suite(self):
+        hook = self.folder / "vanish"
+        hook.write_text(VANISH, encoding="utf-8")
+        hook.chmod(0o755)
+        suite = {"name": "x", "base": "base.yaml", "hooks": {"counters": str(hook)},
+                 "tests": [{"select": "T8.soak", "duration": "150ms", "interval": "50ms"}]}  # fmt: skip
+        for name, document in (("base", {"name": "x"} | self.base()), ("suite", suite)):
+            (self.folder / f"{name}.yaml").write_text(json.dumps(document), encoding="utf-8")
+        only = (f"--only={test}" for test in ("T2.*", "T8.soak", "I.kv_transfer"))
+        process = rankwire("bmwg", "run", self.folder / "suite.yaml", "--quick", "--yes", "--out", self.folder / "out", *only,
+                           prefix=self.inside())  # fmt: skip
+        self.assertEqual(process.returncode, FAILED, process.stdout + process.stderr)
+        result = json.loads((self.folder / "out/suite.json").read_text(encoding="utf-8"))
+        cases = {case["id"]: case for case in result["cases"]}
+        self.assertEqual([case["verdict"] for case in cases.values()], ["skipped", "error", "error"])
+        for test in ("T8.soak", "I.kv_transfer"):
+            self.assertIn("there is no network interface rw0", cases[test]["reason"])
 
     def assert_soak_was_seen(self, case):
         """Each sample's traffic has crossed the device."""

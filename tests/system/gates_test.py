@@ -75,6 +75,7 @@ class Gates(PipelineTest):
             (("ratio <= 1", "ratio"), "gates.txt:2: 'ratio' needs a figure"),
             (("# one", "", "transport.retransmited == 0"), "gates.txt:3: .*did you mean 'retransmitted'"),
             (("completion_time <= 2 GiB",), "gates.txt:1: .*not in GiB"),
+            (("messages == ok",), "gates.txt:1: 'messages' is [0-9]+, and 'ok' a word"),
         ):
             with self.subTest(lines=lines):
                 process = rankwire("simulate", self.path, "--quiet", "--force", "--out", self.folder / "run", "--gate",

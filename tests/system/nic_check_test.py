@@ -99,6 +99,8 @@ class NicCheck(RankwireTest):
             ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token_file: absent\n", f"{self.folder}/absent"),
             ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token: a\n  token_file: b\n", "'token' or 'token_file'"),
             ("  verbs: rxe0\n", "", "'verbs' or 'agent'"),
+            ("ip: 10.8.0.1\n", "ip: 10.9.0.1\n", f"{file}:7", "10.9.0.1 is not in the subnet of wire.ip, 10.8.0.101/24"),
+            ("ip: 10.8.0.1\n", "ip: 10.8.0.101\n", f"{file}:7", "rankwire's own end"),
             ("  mac: 02:00:0a:08:00:65\n", "", "wire.mac"),
             ("wire:\n", "limits: {timeout_exponent: 10}\nwire:\n", f"{file}:1", "limits.answer"),
         ):

@@ -1,0 +1,108 @@
+// A machine that keeps rankwire from the wire for a while: no NIC is blamed for it, and a NIC's fault is found all the
+// same.
+#include <gmock/gmock.h>
+
+#include <atomic>
+
+#include "dataplane/ports/frame_pool.h"
+#include "dataplane/ports/memory_port.h"
+#include "emulator/nic_check/bench.h"
+#include "emulator/nic_check/catalogue.h"
+#include "emulator/nic_check/emulated_nic.h"
+#include "emulator/suite/suite.h"
+#include "tests/temporary_folder.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A real clock of a machine on which everything takes its time, and that once does something else for long.
+class BusyClock final : public Clock {
+ public:
+  void be_away(Time from, Duration time) { from_ = from, away_ = time; }
+  void start() noexcept override { now_ = Time(); }
+  Time now() noexcept override {
+    now_ += nanoseconds(200);
+    if (now_ >= from_) {
+      now_ += away_;
+      from_ = Time::never();
+    }
+    return now_;
+  }
+  void idle_until(Time) noexcept override {}
+  bool runs_by_itself() const noexcept override { return true; }
+
+ private:
+  Time now_, from_ = Time::never();
+  Duration away_;
+};
+
+class BusyMachine : public ::testing::Test {
+ protected:
+  static constexpr Bandwidth kLine{100'000'000'000};
+  static constexpr MacAddress kPeerMac{{2, 0, 0, 0, 0, 1}}, kNicMac{{2, 0, 0, 0, 0, 2}};
+  static constexpr Ipv4Address kPeerIp{0xC6120001}, kNicIp{0xC6120002};
+  // 1.05 ms.
+  static constexpr BenchLimits kLimits{.timeout_exponent = 8, .answer = microseconds(500), .quiet = microseconds(200)};
+
+  /// What comes of a case when rankwire is away `after` the case has begun.
+  CaseOutcome check(const std::string& id, Duration after, Duration time, NicMutant mutant = NicMutant::kNone) {
+    BusyClock clock;
+    FramePool pool(8191, FramePool::kDefaultCapacity, PoolUse::kOneThread);
+    const auto link = make_memory_link(pool, 8192, "bench");
+    EmulatedNic nic(*link.second, {.facts = {.name = "x", .mac = kNicMac, .ip = kNicIp, .mtu = 4096, .reads = 16},
+                                   .peer_mac = kPeerMac,
+                                   .line = kLine,
+                                   .mutant = mutant});
+    Nic peer;
+    peer.mac = kPeerMac;
+    peer.ip = kPeerIp;
+    peer.prefix_length = 15;
+    NicBench bench(nic, *link.first, clock, {.peer = peer, .line = kLine, .limits = kLimits});
+    clock.start();
+    clock.be_away(Time() + after, time);
+    const testing::TemporaryFolder folder;
+    const SuiteResult suite =
+        run_suite(select_cases(nic_catalogue(&bench), std::vector<std::string>{id}),
+                  {.name = "nic-check", .version = "test", .folder = folder.path()}, kNotInterrupted);
+    return suite.cases.at(0).outcome;
+  }
+
+  static inline const std::atomic<bool> kNotInterrupted{false};
+};
+
+// Four time-outs and an answer are 4.7 ms.
+TEST_F(BusyMachine, DoesNotMakeATimeOutTooLong) {
+  const CaseOutcome quiet = check("requester.loss.write.last", {}, {});
+  EXPECT_EQ(quiet.verdict, CaseVerdict::kPass) << quiet.reason;
+  const CaseOutcome busy = check("requester.loss.write.last", microseconds(500), milliseconds(10));
+  EXPECT_EQ(busy.verdict, CaseVerdict::kInconclusive) << busy.reason;
+  EXPECT_THAT(busy.reason, HasSubstr("did not look at the wire for up to 10 ms"));
+}
+
+// A peer that is to answer within three quarters of a time-out, and is away for longer.
+TEST_F(BusyMachine, DoesNotMakeANicImpatient) {
+  EXPECT_EQ(check("robustness.slow_peer", {}, {}).verdict, CaseVerdict::kPass);
+  // Whether the NIC's repetition comes before the acknowledgement is a matter of moments.
+  const CaseOutcome busy = check("robustness.slow_peer", microseconds(500), milliseconds(2));
+  EXPECT_NE(busy.verdict, CaseVerdict::kFail) << busy.reason;
+}
+
+// The bench was away for all of the 0.5 ms within which an answer is to come.
+TEST_F(BusyMachine, GivesAnAnswerItsTime) {
+  const CaseOutcome busy = check("responder.write.1", microseconds(100), milliseconds(3));
+  EXPECT_EQ(busy.verdict, CaseVerdict::kPass) << busy.reason;
+}
+
+TEST_F(BusyMachine, HidesNoFault) {
+  for (const Duration time : {Duration(), milliseconds(3)}) {
+    const CaseOutcome deaf = check("requester.loss.write.last", microseconds(500), time, NicMutant::kNoTimeout);
+    EXPECT_EQ(deaf.verdict, CaseVerdict::kFail) << deaf.reason;
+    const CaseOutcome wrong = check("responder.msn", microseconds(100), time, NicMutant::kWrongMessageNumber);
+    EXPECT_EQ(wrong.verdict, CaseVerdict::kFail) << wrong.reason;
+  }
+}
+
+}  // namespace
+}  // namespace rankwire
