@@ -138,9 +138,11 @@ DpdkEnvironment::DpdkEnvironment(const DpdkOptions& options) : log_(std::tmpfile
   const std::string tail = log_tail();
   ::rte_openlog_stream(previous_log);
   if (error == EALREADY) fail_run("DPDK was already initialised in this process and can be only once");
-  if (error == EINVAL) fail_input("DPDK refuses the arguments '{}': {}", fmt::join(arguments_, " "), tail);
-  fail_run("DPDK does not start ({}) with the arguments '{}': {}", ::rte_strerror(error), fmt::join(arguments_, " "),
-           tail);
+  // Without fmt::join, whose parser g++ 12 warns of where a link optimises the room.
+  std::string arguments;
+  for (const std::string& argument : arguments_) arguments += (arguments.empty() ? "" : " ") + argument;
+  if (error == EINVAL) fail_input("DPDK refuses the arguments '{}': {}", arguments, tail);
+  fail_run("DPDK does not start ({}) with the arguments '{}': {}", ::rte_strerror(error), arguments, tail);
 }
 
 DpdkEnvironment::~DpdkEnvironment() {

@@ -64,7 +64,8 @@ std::string limit_warning(const RunConfig& config, const EmbeddedRate& rate, uin
                                : fmt::format("when more than {} of {} send at once", at_once, config.ports.size());
   return fmt::format(
       "the ports' rates together are {} Gbit/s, and this machine embeds about {}: it, not the switch, may "
-      "limit the run {} (`fidelity` says so afterwards); lower ports.rate, raise dilation.factor, or take the times of `simulate --twin`",
+      "limit the run {} (`fidelity` says so afterwards); lower ports.rate, raise dilation.factor, or take the times of "
+      "`simulate --twin`",
       with_digits(rates_of_ports(config) / 1e9, 4), with_digits(gbps(rate), 3), when);
 }
 
