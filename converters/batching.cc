@@ -64,6 +64,19 @@ Duration transfer_time(const ServingModel& model, uint32_t shards, int64_t token
   return network_time(model, size);
 }
 
+/// Until the prefix of a request is there.
+Duration prefix_time(const ServingModel& model, uint32_t shards, const ServedRequest& request) {
+  const auto at = [&](Bandwidth rate, uint32_t of_shards) {
+    const Bytes size(size_product({kv_elements_of_shard(model.attention, of_shards), request.cached,
+                                   int64_t{model.layers}, model.element.count}));
+    return microseconds(static_cast<int64_t>(micros_of(size, rate)));
+  };
+  if (request.cached == 0) return Duration();
+  if (request.near) return at(model.local_cache_bandwidth, shards);
+  const Duration read = model.cache_bandwidth ? at(*model.cache_bandwidth, 1) : Duration();
+  return read + transfer_time(model, shards, request.cached);
+}
+
 std::vector<InstancePlan> plan_prompts(const ServingModel& model, const ServingPool& pool,
                                        const std::vector<ServedRequest>& requests, ServingPlan& plan,
                                        std::vector<FirstToken>& first_tokens) {
@@ -71,7 +84,7 @@ std::vector<InstancePlan> plan_prompts(const ServingModel& model, const ServingP
   for (uint32_t r = 0; r < requests.size(); ++r) {
     const ServedRequest& request = requests[r];
     const WaitingRequest waiting{.request = r,
-                                 .ready = request.arrival + transfer_time(model, pool.tensor_parallel, request.cached),
+                                 .ready = request.arrival + prefix_time(model, pool.tensor_parallel, request),
                                  .context = request.cached,
                                  .prompt_left = request.input - request.cached,
                                  .decodes_left = model.mixed ? request.output - 1 : 0};

@@ -40,7 +40,7 @@ chakra::CollectiveCommType kind_of(MeasuredCollective collective) {
 /// One rank's calls. `last_` is what the next one waits for.
 class RankCalls {
  public:
-  RankCalls(const CollectiveSeries& series, uint32_t rank, const std::string& file)
+  RankCalls(const CollectiveSeries& series, uint32_t rank, const NodeFile& file)
       : series_(series), of_(series.series), rank_(rank), nodes_(file) {}
 
   uint64_t write() {
@@ -128,14 +128,13 @@ void check_collective_series(const CollectiveSeries& series) {
                of.largest.count, of.ranks, 16 * int64_t{of.ranks});
 }
 
-GeneratedTraces generate_collective_series(const CollectiveSeries& series, const std::string& prefix) {
+GeneratedTraces generate_collective_series(const CollectiveSeries& series, const NodeFiles& set) {
   check_collective_series(series);
   GeneratedTraces traces{series.series.ranks, 0};
-  for (uint32_t rank = 0; rank < traces.ranks; ++rank)
-    traces.nodes += RankCalls(series, rank, trace_file(prefix, rank)).write();
+  for (uint32_t rank = 0; rank < traces.ranks; ++rank) traces.nodes += RankCalls(series, rank, set.file(rank)).write();
   std::vector<uint32_t> all(traces.ranks);
   std::iota(all.begin(), all.end(), 0u);
-  write_group_file({{kWorld, all}}, prefix);
+  write_group_file({{kWorld, all}}, set.prefix);
   return traces;
 }
 

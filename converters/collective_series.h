@@ -23,7 +23,7 @@ struct CollectiveSeries {
 /// Writes `<prefix>.<rank>.et` for every rank and the group `world` into `<prefix>.json`. Names are those of
 /// `measured_name`. Throws Error(kInput) where no size is left, for a hypercube whose ranks are no power of two, and
 /// for a root that is no rank; further errors and guarantees are those of generate_transformer.
-GeneratedTraces generate_collective_series(const CollectiveSeries& series, const std::string& prefix);
+GeneratedTraces generate_collective_series(const CollectiveSeries& series, const NodeFiles& set);
 
 /// The same without writing: throws where that would, but for what has to do with files.
 void check_collective_series(const CollectiveSeries& series);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "converters/model_sizes.h"
 #include "converters/node_writer.h"
+#include "converters/storage.h"
 
 namespace rankwire {
 namespace {
@@ -34,30 +35,46 @@ int64_t pairs_of(int64_t tables) {
   return size_product({tables, tables + 1}) / 2;
 }
 
-/// One rank's step; all ranks have the same. Computations depend on the one before (`last_`).
-class DlrmStep {
+struct DlrmLayers {
+  explicit DlrmLayers(const DlrmModel& model)
+      : bottom(layers_of("bottom", model.dense, model.bottom)),
+        top(layers_of("top", size_sum({model.embedding, pairs_of(model.tables)}), model.top)) {}
+
+  int64_t parameters() const {
+    int64_t sum = 0;
+    for (const std::vector<DlrmLayer>* layers : {&bottom, &top})
+      for (const DlrmLayer& layer : *layers) sum = size_sum({sum, layer.parameters()});
+    return sum;
+  }
+
+  std::vector<DlrmLayer> bottom, top;
+};
+
+/// All ranks keep the MLPs alike, and each its tables, which have no optimizer state. Each reads its own samples.
+StorageTraffic dlrm_storage(const DlrmModel& model) {
+  const uint32_t ranks = dlrm_ranks(model);
+  const SharedState weights{
+      .number = 0, .parameters = DlrmLayers(model).parameters(), .bytes = model.element.count, .holders = model.ranks};
+  SharedState optimizer = weights;
+  optimizer.number = 1, optimizer.bytes = model.storage.optimizer_bytes;
+  const int64_t rows = size_product({model.tables / model.ranks, model.rows, model.embedding});
+  const auto state = [=, element = model.element.count](uint32_t rank) {
+    return std::vector{weights, optimizer,
+                       SharedState{.number = 2, .parameters = rows, .bytes = element, .first = rank}};
+  };
+  const Bytes batch(size_product({model.batch, model.storage.sample.count}));
+  return StorageTraffic::of_shared(model.storage, ranks, model.steps, std::vector<Bytes>(ranks, batch), state);
+}
+
+/// One rank's steps; all ranks have the same but for storage. Computations depend on the one before (`last_`).
+class DlrmRank {
  public:
-  DlrmStep(const DlrmModel& model, const std::string& file)
-      : model_(model),
-        bottom_(layers_of("bottom", model.dense, model.bottom)),
-        top_(layers_of("top", size_sum({model.embedding, pairs_of(model.tables)}), model.top)),
-        nodes_(file) {}
+  DlrmRank(const DlrmModel& model, const StorageTraffic& storage, uint32_t rank, const NodeFile& file)
+      : model_(model), layers_(model), nodes_(file), storage_(storage, rank, nodes_) {}
 
   uint64_t write() {
-    look_up();
-    const Id vectors = exchange("embedding.all_to_all");
-    for (const DlrmLayer& layer : bottom_) compute(layer.name + ".fwd", work_of(layer));
-    last_.push_back(vectors);
-    compute("interaction.fwd", interaction());
-    for (const DlrmLayer& layer : top_) compute(layer.name + ".fwd", work_of(layer));
-
-    backward(top_);
-    compute("interaction.bwd", twice(interaction()));
-    const Id gradients = exchange("embedding.gradient.all_to_all");
-    backward(bottom_);
-    last_.push_back(gradients);
-    compute("embedding.update", lookup_work());
-    update();
+    last_ = storage_.restore();
+    for (uint32_t step = 0; step < model_.steps; ++step) write_step(step);
     nodes_.close();
     return nodes_.counts().nodes;
   }
@@ -67,6 +84,27 @@ class DlrmStep {
   struct Work {
     int64_t flops = 0, elements = 0;  ///< elements that go to or from memory
   };
+
+  void write_step(uint32_t step) {
+    step_ = step_prefix(model_.steps, step);
+    const std::vector<Id> samples = storage_.samples(step, last_);
+    last_.insert(last_.end(), samples.begin(), samples.end());
+    look_up();
+    const Id vectors = exchange("embedding.all_to_all");
+    for (const DlrmLayer& layer : layers_.bottom) compute(layer.name + ".fwd", work_of(layer));
+    last_.push_back(vectors);
+    compute("interaction.fwd", interaction());
+    for (const DlrmLayer& layer : layers_.top) compute(layer.name + ".fwd", work_of(layer));
+
+    backward(layers_.top);
+    compute("interaction.bwd", twice(interaction()));
+    const Id gradients = exchange("embedding.gradient.all_to_all");
+    backward(layers_.bottom);
+    last_.push_back(gradients);
+    compute("embedding.update", lookup_work());
+    update();
+    last_ = storage_.checkpoint(step, last_);
+  }
 
   static Work twice(const Work& work) { return {size_product({2, work.flops}), size_product({2, work.elements})}; }
 
@@ -91,40 +129,41 @@ class DlrmStep {
   void look_up() { compute("embedding.lookup", lookup_work()); }
 
   void compute(const std::string& name, const Work& work) {
-    last_ = {
-        nodes_.compute(name, micros_at_peak(work.flops, model_.peak_flops), work.flops, bytes(work.elements), last_)};
+    last_ = {nodes_.compute(step_ + name, micros_at_peak(work.flops, model_.peak_flops), work.flops,
+                            bytes(work.elements), last_)};
   }
 
   /// Beside what follows.
   Id exchange(const std::string& name) {
     const Bytes size = bytes(vector_elements());
     if (model_.ranks == 1) return last_.front();
-    return nodes_.collective(name, chakra::ALL_TO_ALL, kGroup, size, last_);
+    return nodes_.collective(step_ + name, chakra::ALL_TO_ALL, kGroup, size, last_);
   }
 
   /// Both gradients of each layer, but of the dense features, which learn nothing.
   void backward(const std::vector<DlrmLayer>& layers) {
     for (size_t i = layers.size(); i-- > 0;) {
-      const bool first = &layers == &bottom_ && i == 0;
+      const bool first = &layers == &layers_.bottom && i == 0;
       compute(layers[i].name + ".bwd", first ? work_of(layers[i]) : twice(work_of(layers[i])));
       if (model_.ranks == 1) continue;
-      gradients_.push_back(nodes_.collective(layers[i].name + ".gradient.all_reduce", chakra::ALL_REDUCE, kGroup,
-                                             bytes(layers[i].parameters()), last_));
+      gradients_.push_back(nodes_.collective(step_ + layers[i].name + ".gradient.all_reduce", chakra::ALL_REDUCE,
+                                             kGroup, bytes(layers[i].parameters()), last_));
     }
   }
 
   /// Plain stochastic gradient descent: two operations a parameter, which is read with its gradient and written.
   void update() {
-    int64_t parameters = 0;
-    for (const std::vector<DlrmLayer>* layers : {&bottom_, &top_})
-      for (const DlrmLayer& layer : *layers) parameters = size_sum({parameters, layer.parameters()});
+    const int64_t parameters = layers_.parameters();
     last_.insert(last_.end(), gradients_.begin(), gradients_.end());
+    gradients_.clear();
     compute("optimizer.step", {size_product({2, parameters}), size_product({3, parameters})});
   }
 
   const DlrmModel& model_;
-  const std::vector<DlrmLayer> bottom_, top_;
+  const DlrmLayers layers_;
   NodeWriter nodes_;
+  StorageClient storage_;
+  std::string step_;           ///< what names begin with
   std::vector<Id> last_;       ///< what the next computation waits for
   std::vector<Id> gradients_;  ///< reductions that the optimizer waits for
 };
@@ -140,6 +179,7 @@ uint32_t dlrm_ranks(const DlrmModel& model) {
                           {"lookups", model.lookups},
                           {"dense", model.dense},
                           {"element", model.element.count},
+                          {"steps", model.steps},
                           {"peak", model.peak_flops}});
   for (const std::vector<int64_t>* widths : {&model.bottom, &model.top}) {
     if (widths->empty()) fail_input("{}: an MLP without layers", kModel);
@@ -153,16 +193,18 @@ uint32_t dlrm_ranks(const DlrmModel& model) {
   return checked_ranks(kModel, {model.ranks});
 }
 
-GeneratedTraces generate_dlrm(const DlrmModel& model, const std::string& prefix) {
-  GeneratedTraces traces{dlrm_ranks(model), 0};
-  for (uint32_t rank = 0; rank < traces.ranks; ++rank)
-    traces.nodes += DlrmStep(model, trace_file(prefix, rank)).write();
+GeneratedTraces generate_dlrm(const DlrmModel& model, const NodeFiles& set) {
+  const StorageTraffic storage = dlrm_storage(model);
+  GeneratedTraces traces{storage.trainers + model.storage.ranks, 0};
+  for (uint32_t rank = 0; rank < storage.trainers; ++rank)
+    traces.nodes += DlrmRank(model, storage, rank, set.file(rank)).write();
+  traces.nodes += write_storage_ranks(storage, set);
   GroupMembers groups;
-  if (traces.ranks > 1) {
-    groups[kGroup].resize(traces.ranks);
+  if (storage.trainers > 1) {
+    groups[kGroup].resize(storage.trainers);
     std::iota(groups[kGroup].begin(), groups[kGroup].end(), 0);
   }
-  write_group_file(groups, prefix);
+  write_group_file(groups, set.prefix);
   return traces;
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "converters/generated_traces.h"
+#include "converters/storage_model.h"
 
 namespace rankwire {
 
@@ -32,13 +33,17 @@ struct DlrmModel {
   std::vector<int64_t> top = {512, 256, 1};
   Bytes element = Bytes(4);                  ///< of parameters, gradients and activations
   int64_t peak_flops = 100'000'000'000'000;  ///< flop/s; a compute node takes flops / peak, at least 1 us
+  int64_t rows = 1'000'000;                  ///< of a table; of account to checkpoints alone
+  uint32_t steps = 1;
+  StorageModel storage;
 };
 
-/// Throws Error(kInput) for a model that cannot be divided as asked.
+/// How many ranks train the model; those of storage come behind them. Throws Error(kInput) for a model that cannot be
+/// divided as asked.
 uint32_t dlrm_ranks(const DlrmModel& model);
 
 /// Writes `<prefix>.<rank>.et` for every rank and the group `all` into `<prefix>.json`; errors and guarantees are those
 /// of generate_transformer.
-GeneratedTraces generate_dlrm(const DlrmModel& model, const std::string& prefix);
+GeneratedTraces generate_dlrm(const DlrmModel& model, const NodeFiles& set);
 
 }  // namespace rankwire

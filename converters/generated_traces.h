@@ -9,12 +9,19 @@
 #include <vector>
 
 #include "base/units.h"
+#include "converters/node_files.h"
 
 namespace rankwire {
 
 struct GeneratedTraces {
   uint32_t ranks = 0;
   uint64_t nodes = 0;  ///< over all ranks
+};
+
+/// What of a model contradicts the rest.
+struct WrongModel {
+  std::string key;   ///< of `workload.generate`
+  std::string text;  ///< what is wrong with its value
 };
 
 /// What the names of nodes of a step begin with: "step3.", or nothing where there is but one.

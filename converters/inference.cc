@@ -120,7 +120,7 @@ void check_size(const ServedTraffic& traffic) {
 }
 
 uint64_t write_pool(const ServedTraffic& traffic, const PoolPlace& place, const std::vector<InstancePlan>& plans,
-                    const std::string& prefix, GroupMembers& groups) {
+                    const NodeFiles& set, GroupMembers& groups) {
   uint64_t nodes = 0;
   ServedRouting routing(traffic.model, *place.pool, place.first_rank);
   const uint32_t replicas = place.pool->expert_parallel, shards = place.pool->tensor_parallel;
@@ -128,7 +128,7 @@ uint64_t write_pool(const ServedTraffic& traffic, const PoolPlace& place, const 
     for (uint32_t replica = 0; replica < replicas; ++replica) {
       for (uint32_t shard = 0; shard < shards; ++shard) {
         const uint32_t rank = place.rank(i, replica, shard);
-        nodes += InstanceTrace(traffic, routing, place, plans[i], i, replica, shard, trace_file(prefix, rank)).write();
+        nodes += InstanceTrace(traffic, routing, place, plans[i], i, replica, shard, set.file(rank)).write();
         if (shards > 1) groups[fmt::format("{}{}.tp{}", place.name, i, replica)].push_back(rank);
         if (replicas > 1) groups[fmt::format("{}{}.ep{}", place.name, i, shard)].push_back(rank);
       }
@@ -147,19 +147,19 @@ uint32_t inference_ranks(const ServingModel& model) {
   return static_cast<uint32_t>(ranks);
 }
 
-GeneratedTraces generate_inference(const ServingModel& model, const std::string& prefix) {
+GeneratedTraces generate_inference(const ServingModel& model, const NodeFiles& set) {
   GeneratedTraces traces{inference_ranks(model), 0};
   const ServedTraffic traffic = served_traffic(model);
   check_size(traffic);
   GroupMembers groups;
-  traces.nodes += write_pool(traffic, traffic.prompts, traffic.plan.prefill, prefix, groups);
+  traces.nodes += write_pool(traffic, traffic.prompts, traffic.plan.prefill, set, groups);
   if (traffic.decodes.pool != nullptr)
-    traces.nodes += write_pool(traffic, traffic.decodes, traffic.plan.decode, prefix, groups);
+    traces.nodes += write_pool(traffic, traffic.decodes, traffic.plan.decode, set, groups);
   for (uint32_t c = 0; c < model.cache_ranks; ++c) {
     const uint32_t rank = traffic.first_cache_rank + c;
-    traces.nodes += write_cache_rank(traffic, rank, trace_file(prefix, rank));
+    traces.nodes += write_cache_rank(traffic, rank, set.file(rank));
   }
-  write_group_file(groups, prefix);
+  write_group_file(groups, set.prefix);
   return traces;
 }
 

@@ -41,6 +41,6 @@ inline constexpr uint64_t kMostServedNodes = 20'000'000;
 
 /// Writes `<prefix>.<rank>.et` for every rank and `<prefix>.json`; errors and guarantees are those of
 /// generate_transformer, and it is an Error(kInput) when there would be more than kMostServedNodes nodes.
-GeneratedTraces generate_inference(const ServingModel& model, const std::string& prefix);
+GeneratedTraces generate_inference(const ServingModel& model, const NodeFiles& set);
 
 }  // namespace rankwire

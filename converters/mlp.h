@@ -18,6 +18,7 @@
 #include <string>
 
 #include "converters/generated_traces.h"
+#include "converters/storage_model.h"
 
 namespace rankwire {
 
@@ -34,13 +35,16 @@ struct MlpModel {
   uint32_t data_parallel = 2;
   Order order = Order::kDataModel;
   int64_t peak_flops = 100'000'000'000'000;  ///< flop/s; a compute node takes flops / peak, at least 1 us
+  uint32_t steps = 1;
+  StorageModel storage;
 };
 
-/// Throws Error(kInput) for a model that cannot be divided as asked.
+/// How many ranks train the model; those of storage come behind them. Throws Error(kInput) for a model that cannot be
+/// divided as asked.
 uint32_t mlp_ranks(const MlpModel& model);
 
 /// Writes `<prefix>.<rank>.et` for every rank and the groups mp_<replica> and dp_<shard> into `<prefix>.json`; errors
 /// and guarantees are those of generate_transformer.
-GeneratedTraces generate_mlp(const MlpModel& model, const std::string& prefix);
+GeneratedTraces generate_mlp(const MlpModel& model, const NodeFiles& set);
 
 }  // namespace rankwire

@@ -23,6 +23,10 @@ int64_t size_sum(std::initializer_list<int64_t> addends) {
   return value;
 }
 
+uint64_t micros_of(Bytes size, Bandwidth rate) {
+  return micros_at_peak(size_product({size.count, 8}), rate.bits_per_second);
+}
+
 uint64_t micros_at_peak(int64_t flops, int64_t peak) {
   const __int128 operations = static_cast<__int128>(flops) * 1'000'000;
   const int64_t micros = checked_size((operations + peak - 1) / peak);

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "base/units.h"
+
 namespace rankwire {
 
 /// Throws Error(kInput) when the value exceeds 2^63 - 1; factors and addends are >= 0.
@@ -17,5 +19,7 @@ constexpr int64_t divide_up(int64_t dividend, int64_t divisor) {
 
 /// flops / peak (flop/s) in microseconds, rounded up, at least 1.
 uint64_t micros_at_peak(int64_t flops, int64_t peak);
+/// The time of so many bytes, likewise.
+uint64_t micros_of(Bytes size, Bandwidth rate);
 
 }  // namespace rankwire

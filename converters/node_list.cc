@@ -236,7 +236,7 @@ class ListRules {
 /// Writes the nodes of one rank.
 class ListedRank {
  public:
-  ListedRank(uint32_t rank, const std::string& file) : rank_(rank), nodes_(file) {}
+  ListedRank(uint32_t rank, const NodeFile& file) : rank_(rank), nodes_(file) {}
 
   /// `group`: what the group of a collective is called.
   void write(const ListedNode& node, const std::string& group) {
@@ -305,7 +305,7 @@ uint32_t listed_ranks(const std::vector<ListedNode>& nodes) {
   return ranks;
 }
 
-GeneratedTraces write_node_list(const std::vector<ListedNode>& nodes, const std::string& prefix) {
+GeneratedTraces write_node_list(const std::vector<ListedNode>& nodes, const NodeFiles& set) {
   GeneratedTraces traces{listed_ranks(nodes), 0};
   GroupMembers groups;
   std::vector<std::string> group_of(nodes.size());
@@ -317,11 +317,11 @@ GeneratedTraces write_node_list(const std::vector<ListedNode>& nodes, const std:
     groups.try_emplace(group_of[i], nodes[i].members());
   }
   for (uint32_t rank = 0; rank < traces.ranks; ++rank) {
-    ListedRank file(rank, trace_file(prefix, rank));
+    ListedRank file(rank, set.file(rank));
     for (const size_t i : of_rank[rank]) file.write(nodes[i], group_of[i]);
     traces.nodes += file.close();
   }
-  write_group_file(groups, prefix);
+  write_group_file(groups, set.prefix);
   return traces;
 }
 

@@ -68,6 +68,6 @@ uint32_t listed_ranks(const std::vector<ListedNode>& nodes);
 
 /// Writes `<prefix>.<rank>.et` and `<prefix>.json`. Ranks without an entry have one node that does nothing. Of a list
 /// that is wrong between ranks the traces are wrong in the same way. Throws Error(kRun) when a file cannot be written.
-GeneratedTraces write_node_list(const std::vector<ListedNode>& nodes, const std::string& prefix);
+GeneratedTraces write_node_list(const std::vector<ListedNode>& nodes, const NodeFiles& set);
 
 }  // namespace rankwire

@@ -6,11 +6,7 @@
 
 namespace rankwire {
 
-std::string trace_file(const std::string& prefix, uint32_t rank) {
-  return fmt::format("{}.{}.et", prefix, rank);
-}
-
-NodeWriter::NodeWriter(const std::string& path, chakra::GlobalMetadata metadata) : file_(path) {
+NodeWriter::NodeWriter(const NodeFile& file, chakra::GlobalMetadata metadata) : file_(file.path), limit_(file.limit) {
   metadata.set_version("1.0.0");
   file_.write(metadata);
 }
@@ -73,6 +69,13 @@ NodeWriter::Id NodeWriter::compute(std::string_view name, uint64_t duration_micr
   return end();
 }
 
+NodeWriter::Id NodeWriter::load(std::string_view name, uint64_t duration_micros, Bytes size,
+                                Dependencies dependencies) {
+  begin(name, chakra::MEM_LOAD_NODE, dependencies).set_duration_micros(duration_micros);
+  attribute("tensor_size").set_uint64_val(static_cast<uint64_t>(size.count));
+  return end();
+}
+
 NodeWriter::Id NodeWriter::collective(std::string_view name, chakra::CollectiveCommType kind, const std::string& group,
                                       Bytes size, Dependencies dependencies) {
   begin(name, chakra::COMM_COLL_NODE, dependencies);
@@ -108,6 +111,7 @@ NodeWriter::Id NodeWriter::transfer(std::string_view name, chakra::NodeType type
 }
 
 chakra::Node& NodeWriter::begin(std::string_view name, chakra::NodeType type, Dependencies dependencies) {
+  if (limit_ != nullptr) limit_->count();
   node_.Clear();
   node_.set_id(next_);
   node_.set_name(std::string(name));

@@ -7,13 +7,11 @@
 #include <string_view>
 
 #include "base/units.h"
+#include "converters/node_files.h"
 #include "proto/chakra.pb.h"
 #include "proto/trace_stream.h"
 
 namespace rankwire {
-
-/// `<prefix>.<rank>.et`: where a rank's trace is found by whoever is given the prefix.
-std::string trace_file(const std::string& prefix, uint32_t rank);
 
 /// What has been written.
 struct NodeCounts {
@@ -38,7 +36,7 @@ class NodeWriter {
   using Dependencies = std::span<const Id>;
 
   /// Creates the file and writes the metadata: the schema's version, and what is given.
-  explicit NodeWriter(const std::string& path, chakra::GlobalMetadata metadata = {});
+  explicit NodeWriter(const NodeFile& file, chakra::GlobalMetadata metadata = {});
 
   /// Of the next node alone: a further attribute, how long it took when it was recorded, or that the host does it.
   NodeWriter& with(const char* attribute, int64_t value);
@@ -56,6 +54,8 @@ class NodeWriter {
 
   /// `flops` and `memory` are left out when both are 0.
   Id compute(std::string_view name, uint64_t duration_micros, int64_t flops, Bytes memory, Dependencies dependencies);
+  /// From a memory that is not the accelerator's, by the accelerator.
+  Id load(std::string_view name, uint64_t duration_micros, Bytes size, Dependencies dependencies);
   /// `size` is this rank's input.
   Id collective(std::string_view name, chakra::CollectiveCommType kind, const std::string& group, Bytes size,
                 Dependencies dependencies);
@@ -75,6 +75,7 @@ class NodeWriter {
   Id end();
 
   TraceWriter file_;
+  NodeLimit* limit_;
   chakra::Node node_;
   chakra::Node next_node_;  ///< what has been said of the next node
   bool on_host_ = false;

@@ -122,9 +122,11 @@ std::vector<ServedRequest> make_requests(const RequestModel& model) {
   std::vector<ServedRequest> requests =
       model.process == ArrivalProcess::kFile ? requests_of_file(model) : drawn_requests(model);
   if (requests.empty()) fail_input("inference: no request arrives within the duration; raise it, or the rate");
-  Draws hits(model.seed, 4);
+  Draws hits(model.seed, 4), near(model.seed, 5);
   for (ServedRequest& request : requests) {
-    if (!hits.chance(model.hit_ppm)) continue;
+    const bool hit = hits.chance(model.hit_ppm);
+    request.near = near.chance(model.local_ppm);
+    if (!hit && !request.near) continue;
     const __int128 prefix = static_cast<__int128>(request.input) * model.prefix_ppm / 1'000'000;
     request.cached = std::min(static_cast<int64_t>(prefix), request.input - 1);
   }

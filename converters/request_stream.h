@@ -40,6 +40,7 @@ struct RequestModel {
   TokenCounts input, output = {.mean = 128};
   uint32_t hit_ppm = 0;           ///< requests whose prefix is in the cache, of a million
   uint32_t prefix_ppm = 500'000;  ///< part of their input tokens that the prefix is, of a million
+  uint32_t local_ppm = 0;         ///< requests whose prefix is near, of a million; `hit_ppm` is of the others
 
   bool operator==(const RequestModel&) const = default;
 };
@@ -49,6 +50,7 @@ struct ServedRequest {
   int64_t input = 0;   ///< tokens, >= 1
   int64_t output = 0;  ///< tokens, >= 1
   int64_t cached = 0;  ///< of the input, at its beginning; below `input`
+  bool near = false;   ///< these are in the memory of the instance's own hosts
 
   bool operator==(const ServedRequest&) const = default;
 };

@@ -28,6 +28,8 @@ uint64_t close_trace(NodeWriter& nodes) {
   return nodes.counts().nodes;
 }
 
+constexpr int64_t kHostMemory = 2, kPooledMemory = 3;  // Chakra's places of tensors: REMOTE_MEMORY, CXL_MEMORY
+
 Bytes kv_size(const ServingModel& model, const KvPart& part, KvMessage message) {
   return Bytes(size_product({part.elements, message.tokens, message.layers, model.element.count}));
 }
@@ -36,7 +38,7 @@ Bytes kv_size(const ServingModel& model, const KvPart& part, KvMessage message) 
 
 InstanceTrace::InstanceTrace(const ServedTraffic& traffic, ServedRouting& routing, const PoolPlace& place,
                              const InstancePlan& plan, uint32_t instance, uint32_t replica, uint32_t shard,
-                             const std::string& file)
+                             const NodeFile& file)
     : traffic_(traffic),
       routing_(routing),
       place_(place),
@@ -130,8 +132,16 @@ void InstanceTrace::fetch(uint32_t request, Id arrival, std::vector<Id>& needed)
   const KvMessage prefix{.tokens = traffic_.requests[request].cached, .layers = traffic_.model.layers};
   for (const KvPart& part : kv_parts(traffic_.model.attention, 1, place_.pool->tensor_parallel)) {
     if (part.destination != shard_) continue;
+    const Bytes size = kv_size(traffic_.model, part, prefix);
+    if (traffic_.requests[request].near) {
+      // In the accelerator's turn, between what it computes of the batch before.
+      nodes_.with("tensor_loc", kHostMemory);
+      needed.push_back(nodes_.load(fmt::format("request{}.prefix.load", request),
+                                   micros_of(size, traffic_.model.local_cache_bandwidth), size, {&arrival, 1}));
+      continue;
+    }
     needed.push_back(nodes_.receive(fmt::format("request{}.prefix.receive", request), traffic_.cache_rank(request),
-                                    rank_, request, kv_size(traffic_.model, part, prefix), {&arrival, 1}));
+                                    rank_, request, size, {&arrival, 1}));
   }
 }
 
@@ -227,21 +237,30 @@ uint64_t InstanceTrace::whole_micros(Duration time) {
   return static_cast<uint64_t>(micros);
 }
 
-uint64_t write_cache_rank(const ServedTraffic& traffic, uint32_t rank, const std::string& file) {
+uint64_t write_cache_rank(const ServedTraffic& traffic, uint32_t rank, const NodeFile& file) {
   NodeWriter nodes(file);
   const PoolPlace& to = traffic.prompts;
   const std::vector<KvPart> parts = kv_parts(traffic.model.attention, 1, to.pool->tensor_parallel);
-  std::vector<NodeWriter::Id> last;
+  std::vector<NodeWriter::Id> last;  // of the arrivals
   Duration before;
   for (uint32_t r = 0; r < traffic.requests.size(); ++r) {
     const ServedRequest& request = traffic.requests[r];
-    if (request.cached == 0 || traffic.cache_rank(r) != rank) continue;
+    if (!traffic.is_fetched(r) || traffic.cache_rank(r) != rank) continue;
     last = {write_arrival(nodes, traffic, r, before, last)};
     before = request.arrival;
+    const KvMessage prefix{.tokens = request.cached, .layers = traffic.model.layers};
+    std::vector<NodeWriter::Id> ready = last;
+    if (traffic.model.cache_bandwidth) {
+      Bytes sum;
+      for (const KvPart& part : parts) sum += kv_size(traffic.model, part, prefix);
+      nodes.with("tensor_loc", kPooledMemory);
+      ready = {nodes.load(fmt::format("request{}.prefix.read", r), micros_of(sum, *traffic.model.cache_bandwidth), sum,
+                          last)};
+    }
     for (const KvPart& part : parts) {
       const uint32_t destination = to.rank(traffic.plan.prefill_of[r], r % to.pool->expert_parallel, part.destination);
-      nodes.send(fmt::format("request{}.prefix.send", r), rank, destination, r,
-                 kv_size(traffic.model, part, {.tokens = request.cached, .layers = traffic.model.layers}), last);
+      nodes.send(fmt::format("request{}.prefix.send", r), rank, destination, r, kv_size(traffic.model, part, prefix),
+                 ready);
     }
   }
   return close_trace(nodes);

@@ -44,6 +44,7 @@ struct ServedTraffic {
   /// Whether keys and values go from one pool to the other.
   bool moves_kv(uint32_t request) const { return decodes.pool != nullptr && requests[request].output > 1; }
   uint32_t cache_rank(uint32_t request) const { return first_cache_rank + request % model.cache_ranks; }
+  bool is_fetched(uint32_t request) const { return requests[request].cached > 0 && !requests[request].near; }
 };
 
 /// Of one rank of an instance. Each batch depends on the one before it through `last_`; keys and values that leave do
@@ -52,7 +53,7 @@ class InstanceTrace {
  public:
   /// All but the file outlive the writer.
   InstanceTrace(const ServedTraffic& traffic, ServedRouting& routing, const PoolPlace& place, const InstancePlan& plan,
-                uint32_t instance, uint32_t replica, uint32_t shard, const std::string& file);
+                uint32_t instance, uint32_t replica, uint32_t shard, const NodeFile& file);
 
   /// Returns the number of nodes.
   uint64_t write();
@@ -96,6 +97,6 @@ class InstanceTrace {
 };
 
 /// Of a rank of the cache, which sends what is asked of it when requests arrive. Returns the number of nodes.
-uint64_t write_cache_rank(const ServedTraffic& traffic, uint32_t rank, const std::string& file);
+uint64_t write_cache_rank(const ServedTraffic& traffic, uint32_t rank, const NodeFile& file);
 
 }  // namespace rankwire

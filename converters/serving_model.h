@@ -64,7 +64,9 @@ struct ServingModel {
   std::optional<ServingPool> mixed;            ///< one pool that does both
   KvTransfer kv_transfer = KvTransfer::kWhole;
   RequestModel requests;
-  uint32_t cache_ranks = 0;  ///< that keep prefixes of prompts; > 0 where requests may hit
+  uint32_t cache_ranks = 0;                  ///< that keep prefixes of prompts; > 0 where requests may hit
+  std::optional<Bandwidth> cache_bandwidth;  ///< at which each reads them, one after the other; absent: at once
+  Bandwidth local_cache_bandwidth = Bandwidth(512'000'000'000);  ///< from the memory of a rank's host
 
   int64_t peak_flops = 100'000'000'000'000;                    ///< flop/s of a rank
   Bandwidth memory_bandwidth = Bandwidth(16'000'000'000'000);  ///< of a rank's memory

@@ -20,10 +20,6 @@ Bytes striped_part(Bytes size, Bytes stripe, uint32_t ranks, uint32_t turn) {
   return Bytes(stripes * stripe.count + (turn == last ? size.count % stripe.count : 0));
 }
 
-uint64_t micros_of(Bytes size, Bandwidth rate) {
-  return micros_at_peak(size_product({size.count, 8}), rate.bits_per_second);
-}
-
 std::string event_name(const StorageTraffic& traffic, uint32_t step, const char* what) {
   return step_prefix(traffic.steps, step) + what;
 }
@@ -35,7 +31,7 @@ void serve_each(StorageServer& server, uint32_t trainers, const std::string& wha
     if (const Bytes size = size_of(rank); size.count > 0) server.serve(what, reads, rank, size);
 }
 
-uint64_t write_storage_rank(const StorageTraffic& traffic, uint32_t number, const std::string& file) {
+uint64_t write_storage_rank(const StorageTraffic& traffic, uint32_t number, const NodeFile& file) {
   StorageServer server(traffic.model, traffic.trainers, number, file);
   const auto each = [&](const std::string& what, bool reads, auto size_of) {
     serve_each(server, traffic.trainers, what, reads, size_of);
@@ -55,6 +51,44 @@ uint64_t write_storage_rank(const StorageTraffic& traffic, uint32_t number, cons
 }
 
 }  // namespace
+
+std::optional<WrongModel> wrong_storage(const StorageModel& storage, uint32_t steps) {
+  std::optional<WrongModel> found;
+  const auto refuse_if = [&](bool wrong, const char* key, std::string text) {
+    if (wrong && !found) found = {fmt::format("storage.{}", key), std::move(text)};
+  };
+  const StorageModel fallback;
+  if (storage.ranks == 0) {
+    refuse_if(storage != fallback, "ranks", "is 0; the other keys of 'storage' need 1 or more");
+    return found;
+  }
+  const bool hashed = storage.placement == StorageModel::Placement::kHashed;
+  const bool reads = storage.sample.count > 0;
+  refuse_if(!reads && storage.every == 0 && !storage.restore, "ranks",
+            fmt::format("{} would have nothing to do; give 'samples.size', 'checkpoint.every' or 'checkpoint.restore' "
+                        "there",
+                        storage.ranks));
+  refuse_if(hashed && storage.stripe != fallback.stripe, "stripe", "is for 'placement: striped'");
+  refuse_if(storage.stripe.count < 1, "stripe", fmt::format("is {}, must be at least 1", storage.stripe.count));
+  refuse_if(!hashed && storage.seed != fallback.seed, "seed", "is for 'placement: hashed'");
+  refuse_if(!reads && storage.prefetch != fallback.prefetch, "samples.prefetch", "needs 'samples.size'");
+  refuse_if(storage.every > steps, "checkpoint.every",
+            fmt::format("{} is above steps {}, so that none would end with a checkpoint", storage.every, steps));
+  refuse_if(storage.every == 0 && storage.asynchronous, "checkpoint.mode", "needs 'checkpoint.every'");
+  refuse_if(storage.copy && !storage.asynchronous, "checkpoint.copy", "is for 'mode: async'");
+  return found;
+}
+
+void SharedState::add_files(StorageModel::Writers writers, std::vector<StateFile>& files) const {
+  for (uint32_t holder = 0; holder < holders; ++holder) add_file_of(first + holder * stride, writers, files);
+}
+
+void SharedState::add_file_of(uint32_t rank, StorageModel::Writers writers, std::vector<StateFile>& files) const {
+  const bool each = writers == StorageModel::Writers::kAll;
+  if (!each && rank != first) return;
+  const Bytes size(size_product({divide_up(parameters, each ? holders : 1), bytes}));
+  if (size.count > 0) files.push_back({rank, number, size});
+}
 
 StorageExchange::StorageExchange(bool reads, Bytes size)
     : asked{reads ? kAsked : kWritten, reads ? kStorageRequest : size},
@@ -109,6 +143,26 @@ Bytes StorageTraffic::restored_at(uint32_t rank, uint32_t storage) const {
   return Bytes(sum);
 }
 
+StorageTraffic StorageTraffic::of_shared(const StorageModel& model, uint32_t trainers, uint32_t steps,
+                                         std::vector<Bytes> samples,
+                                         const std::function<std::vector<SharedState>(uint32_t rank)>& state) {
+  StorageTraffic traffic{.model = model,
+                         .trainers = trainers,
+                         .steps = steps,
+                         .samples = std::move(samples),
+                         .written = std::vector<std::vector<StateFile>>(trainers),
+                         .restored = {}};
+  for (uint32_t rank = 0; model.every > 0 && rank < trainers; ++rank) {
+    for (const SharedState& shared : state(rank)) shared.add_file_of(rank, model.writers, traffic.written[rank]);
+  }
+  traffic.restored = [state, writers = model.writers](uint32_t rank) {
+    std::vector<StateFile> files;
+    for (const SharedState& shared : state(rank)) shared.add_files(writers, files);
+    return files;
+  };
+  return traffic;
+}
+
 template <class At>
 StorageClient::Ids StorageClient::exchange(const std::string& what, bool reads, const Ids& after, At at) {
   Ids answers;
@@ -160,10 +214,10 @@ StorageClient::Ids StorageClient::checkpoint(uint32_t step, const Ids& after) {
   return model.asynchronous ? ready : saved_;
 }
 
-uint64_t write_storage_ranks(const StorageTraffic& traffic, const std::string& prefix) {
+uint64_t write_storage_ranks(const StorageTraffic& traffic, const NodeFiles& set) {
   uint64_t nodes = 0;
   for (uint32_t number = 0; number < traffic.model.ranks; ++number)
-    nodes += write_storage_rank(traffic, number, trace_file(prefix, traffic.trainers + number));
+    nodes += write_storage_rank(traffic, number, set.file(traffic.trainers + number));
   return nodes;
 }
 

@@ -9,16 +9,21 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/units.h"
+#include "converters/generated_traces.h"
 #include "converters/node_writer.h"
 #include "converters/storage_model.h"
 
 namespace rankwire {
 
 inline constexpr Bytes kStorageRequest = Bytes(256);  ///< a request for data, or the answer to a write
+
+/// The first key that contradicts the rest of a job of so many steps, such as `storage.seed`; or nothing.
+std::optional<WrongModel> wrong_storage(const StorageModel& storage, uint32_t steps);
 
 /// A part of a checkpoint.
 struct StateFile {
@@ -27,6 +32,19 @@ struct StateFile {
   Bytes size;
 
   bool operator==(const StateFile&) const = default;
+};
+
+/// Parameters that ranks `first`, `first` + `stride`, ... keep alike: a file of the first one, or from each a part.
+struct SharedState {
+  uint32_t number = 0;  ///< of the file
+  int64_t parameters = 0;
+  int64_t bytes = 0;  ///< a parameter
+  uint32_t first = 0, stride = 1, holders = 1;
+
+  /// Of all writers. Throws Error(kInput) for sizes above 2^63 - 1, as the next.
+  void add_files(StorageModel::Writers writers, std::vector<StateFile>& files) const;
+  /// Of one holder.
+  void add_file_of(uint32_t rank, StorageModel::Writers writers, std::vector<StateFile>& files) const;
 };
 
 /// What the ranks of a job have to do with storage. Ranks from `trainers` on are storage, which count from 0 here.
@@ -48,6 +66,11 @@ struct StorageTraffic {
 
   /// Of a file, which begins elsewhere with each version.
   Bytes part(const StateFile& file, uint64_t version, uint32_t storage) const;
+
+  /// Of a job of whose state rank r keeps what `state(r)` says, and writes its part of it.
+  static StorageTraffic of_shared(const StorageModel& model, uint32_t trainers, uint32_t steps,
+                                  std::vector<Bytes> samples,
+                                  const std::function<std::vector<SharedState>(uint32_t rank)>& state);
 };
 
 struct StorageMessage {
@@ -67,7 +90,7 @@ struct StorageExchange {
 class StorageServer {
  public:
   /// The model is borrowed.
-  StorageServer(const StorageModel& model, uint32_t trainers, uint32_t number, const std::string& file)
+  StorageServer(const StorageModel& model, uint32_t trainers, uint32_t number, const NodeFile& file)
       : model_(model), trainers_(trainers), number_(number), nodes_(file) {}
 
   /// Of the event `what` of a rank.
@@ -116,6 +139,6 @@ class StorageClient {
 
 /// Writes the traces of the storage ranks, `<prefix>.<rank>.et`; returns how many nodes they have. Throws Error(kRun)
 /// when one cannot be written.
-uint64_t write_storage_ranks(const StorageTraffic& traffic, const std::string& prefix);
+uint64_t write_storage_ranks(const StorageTraffic& traffic, const NodeFiles& set);
 
 }  // namespace rankwire

@@ -20,7 +20,7 @@ namespace {
 class TrainingRank {
  public:
   TrainingRank(const TransformerModel& model, ExpertTraffic& traffic, const StorageTraffic& storage, uint32_t rank,
-               const std::string& file)
+               const NodeFile& file)
       : model_(model),
         rank_(model, rank, file),
         steps_(pipeline_steps(model.pipeline, model.pipeline_parallel, rank_.at().stage, model.virtual_stages,
@@ -217,15 +217,15 @@ uint32_t transformer_ranks(const TransformerModel& model) {
                        {model.tensor_parallel, model.pipeline_parallel, model.data_parallel, model.context_parallel});
 }
 
-GeneratedTraces generate_transformer(const TransformerModel& model, const std::string& prefix) {
+GeneratedTraces generate_transformer(const TransformerModel& model, const NodeFiles& set) {
   GeneratedTraces traces{transformer_ranks(model), 0};
   ExpertTraffic traffic(model);
   const StorageTraffic storage = transformer_storage(model);
   for (uint32_t rank = 0; rank < storage.trainers; ++rank)
-    traces.nodes += TrainingRank(model, traffic, storage, rank, trace_file(prefix, rank)).write();
-  traces.nodes += write_storage_ranks(storage, prefix);
+    traces.nodes += TrainingRank(model, traffic, storage, rank, set.file(rank)).write();
+  traces.nodes += write_storage_ranks(storage, set);
   traces.ranks += model.storage.ranks;
-  write_group_file(transformer_groups(model), prefix);
+  write_group_file(transformer_groups(model), set.prefix);
   return traces;
 }
 

@@ -108,11 +108,6 @@ struct TransformerModel {
   }
 };
 
-/// What of a model contradicts the rest.
-struct WrongModel {
-  std::string key;   ///< of `workload.generate`
-  std::string text;  ///< what is wrong with its value
-};
 /// The first contradiction, or nothing.
 std::optional<WrongModel> wrong_transformer(const TransformerModel& model);
 
@@ -124,6 +119,6 @@ uint32_t transformer_ranks(const TransformerModel& model);
 /// exist. Equal models give equal bytes. Nodes depend through data_deps on earlier nodes only. Throws Error(kInput) for
 /// a model that cannot be divided as asked or whose sizes exceed 2^63 - 1 and for a wrong file of recorded tokens,
 /// Error(kRun) when a file cannot be written.
-GeneratedTraces generate_transformer(const TransformerModel& model, const std::string& prefix);
+GeneratedTraces generate_transformer(const TransformerModel& model, const NodeFiles& set);
 
 }  // namespace rankwire

@@ -24,7 +24,7 @@ class RankWriter {
   using Id = NodeWriter::Id;
   using Ids = std::vector<Id>;
 
-  RankWriter(const TransformerModel& model, uint32_t rank, const std::string& file)
+  RankWriter(const TransformerModel& model, uint32_t rank, const NodeFile& file)
       : model_(model), cost_(model), at_(place_of(model, rank)), rank_(rank), nodes_(file) {}
 
   /// What is written from now on belongs to the step, by which its name begins where there are several.

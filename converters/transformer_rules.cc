@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/message.h"
+#include "converters/storage.h"
 #include "converters/transformer.h"
 
 namespace rankwire {
@@ -27,7 +28,8 @@ class TransformerRules {
     check_routing();
     check_pipeline();
     check_parameters();
-    check_storage();
+    positive("steps", model_.steps);
+    if (const auto wrong = wrong_storage(model_.storage, model_.steps); wrong && !wrong_) wrong_ = wrong;
     return wrong_;
   }
 
@@ -198,28 +200,6 @@ class TransformerRules {
     refuse_if(m.zero == 0 && m.shard_replicas > 1, "shard_replicas", "{} is for zero 1 to 3", m.shard_replicas);
     refuse_if(m.zero != 3 && !m.reshard_after_forward, "reshard_after_forward", "is for zero 3");
     refuse_if(m.zero != 3 && m.prefetch != 1, "prefetch", "is for zero 3");
-  }
-
-  void check_storage() {
-    const StorageModel& s = model_.storage;
-    positive("steps", model_.steps);
-    if (s.ranks == 0) {
-      refuse_if(s != StorageModel(), "storage.ranks", "is 0; the other keys of 'storage' need 1 or more");
-      return;
-    }
-    const bool hashed = s.placement == StorageModel::Placement::kHashed;
-    refuse_if(s.sample.count == 0 && s.every == 0 && !s.restore, "storage.ranks",
-              "{} would have nothing to do; give 'samples.size', 'checkpoint.every' or 'checkpoint.restore' there",
-              s.ranks);
-    refuse_if(hashed && s.stripe != StorageModel().stripe, "storage.stripe", "is for 'placement: striped'");
-    positive("storage.stripe", s.stripe.count);
-    refuse_if(!hashed && s.seed != StorageModel().seed, "storage.seed", "is for 'placement: hashed'");
-    refuse_if(s.sample.count == 0 && s.prefetch != StorageModel().prefetch, "storage.samples.prefetch",
-              "needs 'samples.size'");
-    refuse_if(s.every > model_.steps, "storage.checkpoint.every",
-              "{} is above steps {}, so that none would end with a checkpoint", s.every, model_.steps);
-    refuse_if(s.every == 0 && s.asynchronous, "storage.checkpoint.mode", "needs 'checkpoint.every'");
-    refuse_if(s.copy && !s.asynchronous, "storage.checkpoint.copy", "is for 'mode: async'");
   }
 
   const TransformerModel& model_;

@@ -1,10 +1,14 @@
 #include "emulator/assembly/generate.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "converters/collective_series.h"
 #include "converters/dlrm.h"
 #include "converters/inference.h"
 #include "converters/mlp.h"
 #include "converters/transformer.h"
+#include "emulator/input/validate_generate.h"
 
 namespace rankwire {
 namespace {
@@ -17,7 +21,9 @@ MlpModel mlp_model(const GenerateConfig& c) {
           .model_parallel = c.mlp.model_parallel,
           .data_parallel = c.mlp.data_parallel,
           .order = c.mlp.data_first ? MlpModel::Order::kModelData : MlpModel::Order::kDataModel,
-          .peak_flops = c.peak_flops};
+          .peak_flops = c.peak_flops,
+          .steps = c.transformer.steps,
+          .storage = c.transformer.storage};
 }
 
 DlrmModel dlrm_model(const GenerateConfig& c) {
@@ -30,7 +36,10 @@ DlrmModel dlrm_model(const GenerateConfig& c) {
           .bottom = c.dlrm.bottom,
           .top = c.dlrm.top,
           .element = c.element,
-          .peak_flops = c.peak_flops};
+          .peak_flops = c.peak_flops,
+          .rows = c.dlrm.rows,
+          .steps = c.transformer.steps,
+          .storage = c.transformer.storage};
 }
 
 CollectiveSeries collective_series(const CollectiveSeriesConfig& c) {
@@ -89,7 +98,8 @@ RequestModel request_model(const InferenceConfig& c) {
           .input = token_counts(c.input),
           .output = token_counts(c.output),
           .hit_ppm = c.cache.hit_ppm,
-          .prefix_ppm = c.cache.prefix_ppm};
+          .prefix_ppm = c.cache.prefix_ppm,
+          .local_ppm = c.cache.local_hit_ppm};
 }
 
 ServingModel serving_model(const GenerateConfig& c) {
@@ -118,31 +128,44 @@ ServingModel serving_model(const GenerateConfig& c) {
           .kv_transfer = c.inference.layerwise ? KvTransfer::kLayers : KvTransfer::kWhole,
           .requests = request_model(c.inference),
           .cache_ranks = c.inference.cache.ranks,
+          .cache_bandwidth = c.inference.cache.bandwidth,
+          .local_cache_bandwidth = c.inference.cache.local_bandwidth,
           .peak_flops = c.peak_flops,
           .memory_bandwidth = c.inference.memory_bandwidth,
           .network = c.inference.network};
 }
 
-}  // namespace
-
-GeneratedTraces generate(const GenerateConfig& config, const std::string& prefix) {
+GeneratedTraces generate_set(const GenerateConfig& config, const NodeFiles& set) {
   switch (config.kind) {
     case GeneratedKind::kTransformer:
-      return generate_transformer(config.whole_transformer(), prefix);
+      return generate_transformer(config.whole_transformer(), set);
     case GeneratedKind::kMlp:
-      return generate_mlp(mlp_model(config), prefix);
+      return generate_mlp(mlp_model(config), set);
     case GeneratedKind::kDlrm:
-      return generate_dlrm(dlrm_model(config), prefix);
+      return generate_dlrm(dlrm_model(config), set);
     case GeneratedKind::kCollective:
-      return generate_collective_series(collective_series(config.collective), prefix);
+      return generate_collective_series(collective_series(config.collective), set);
     case GeneratedKind::kInference:
-      return generate_inference(serving_model(config), prefix);
+      return generate_inference(serving_model(config), set);
     case GeneratedKind::kNodes:
-      return write_node_list(listed_nodes(config.nodes), prefix);
+      return write_node_list(listed_nodes(config.nodes), set);
     case GeneratedKind::kMicro:
-      return write_node_list(find_micro_case(config.micro_case)->nodes(config.micro), prefix);
+      return write_node_list(find_micro_case(config.micro_case)->nodes(config.micro), set);
   }
   return {};
+}
+
+}  // namespace
+
+GeneratedTraces generate(const GenerateConfig& config, const std::string& prefix, NodeLimit& limit) {
+  try {
+    return generate_set(config, {prefix, &limit});
+  } catch (...) {
+    std::error_code ignored;
+    for (uint64_t rank = 0; rank < generated_ranks(config); ++rank)
+      std::filesystem::remove(trace_file(prefix, static_cast<uint32_t>(rank)), ignored);
+    throw;
+  }
 }
 
 }  // namespace rankwire

@@ -19,6 +19,7 @@
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/limits.h"
 #include "emulator/assembly/port_flow_control.h"
+#include "emulator/assembly/stored_traces.h"
 #include "emulator/assembly/transport_options.h"
 #include "emulator/assembly/verbs_options.h"
 #include "emulator/input/aggregators.h"
@@ -96,7 +97,8 @@ Workload load_from(const RunConfig& config, const std::string& key, const Worklo
 void generate_traces(const WorkloadConfig& w, const std::filesystem::path& prefix) {
   if (!w.generate) return;
   std::filesystem::create_directories(prefix.parent_path());
-  generate(*w.generate, prefix.string());
+  NodeLimit limit(kMostGeneratedNodes, "`rankwire trace generate --force` writes them, for workload.traces to name");
+  generate(*w.generate, prefix.string(), limit);
 }
 
 /// Jobs that are generated from the same description read the same traces.
@@ -113,8 +115,9 @@ Workload load_jobs(Setup& setup, const std::filesystem::path& folder) {
         jobs.begin();
     const std::filesystem::path prefix = folder / "traces" / fmt::format("job{}", first);
     if (static_cast<size_t>(first) == j) generate_traces(job.workload, prefix);
-    const WorkloadOptions options = workload_options(job.workload, prefix);
+    WorkloadOptions options = workload_options(job.workload, prefix);
     if (!job.workload.generate) job.workload.groups_file = options.groups_file;
+    store_on_wire(job.workload.storage, folder / "traces" / fmt::format("stored{}", j), options);
     Warnings warnings;
     JobPart& part = parts.emplace_back();
     part.workload = load_from(setup.config, fmt::format("jobs[{}].workload", j), options, warnings);
@@ -347,6 +350,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
     generate_traces(config.workload, prefix);
     WorkloadOptions options = workload_options(config.workload, prefix);
     if (!config.workload.generate) setup.config.workload.groups_file = options.groups_file;
+    store_on_wire(config.workload.storage, folder / "traces" / "stored", options);
     if (setup.astra) traits.observe(options);
     setup.workload = load_from(config, "workload", options, setup.warnings);
   } else {

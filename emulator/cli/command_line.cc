@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "emulator/assembly/generate.h"
 #include "emulator/cli/astra_verb.h"
 #include "emulator/cli/bmwg_verb.h"
 #include "emulator/cli/collective_verb.h"
@@ -333,6 +334,8 @@ struct CommandLine {
         ->required();
     generate.add_option("CASE", generation.micro_case, "with micro: which case");
     generate.add_option("--out", generation.prefix, "prefix of the files: PREFIX.<rank>.et and PREFIX.json");
+    generate.add_flag("--force", generation.force,
+                      fmt::format("also more than {} million nodes", kMostGeneratedNodes / 1'000'000));
     generate.add_flag("--list", generation.list, "with micro: print the cases, and when each ends");
     generate.add_flag_callback(
         "--json", [this] { generation.form = OutputForm::kJson; }, "with --list: print JSON");

@@ -115,7 +115,8 @@ struct GenerateRequest {
   std::string specification;  ///< a file, or "micro"
   std::string micro_case;     ///< with "micro"
   std::string prefix;
-  bool list = false;  ///< print the cases of "micro" instead
+  bool list = false;   ///< print the cases of "micro" instead
+  bool force = false;  ///< also more than kMostGeneratedNodes
   OutputForm form = OutputForm::kTable;
 };
 int generate_traces(const GenerateRequest& request);

@@ -18,6 +18,7 @@
 #include "converters/pytorch.h"
 #include "converters/storage_nodes.h"
 #include "emulator/assembly/goal_collectives.h"
+#include "emulator/assembly/stored_traces.h"
 #include "emulator/cli/progress.h"
 #include "emulator/workload/process_groups.h"
 #include "emulator/workload/trace_files.h"
@@ -139,11 +140,7 @@ void add_to_goal(CLI::App& convert, ConvertRequest& request, int& status) {
 }
 
 std::vector<ProcessGroup> groups_of(const ConvertRequest& request) {
-  const std::string file = request.groups.empty() ? groups_beside(request.inputs) : request.groups;
-  std::vector<ProcessGroup> groups;
-  if (file.empty()) return groups;
-  for (GroupDefinition& group : read_groups_file(file)) groups.push_back({group.name, std::move(group.ranks)});
-  return groups;
+  return groups_in_file(request.groups.empty() ? groups_beside(request.inputs) : request.groups);
 }
 
 void add_storage(CLI::App& convert, ConvertRequest& request, int& status) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -79,7 +80,8 @@ int generate_traces(const GenerateRequest& request) {
     }
   }
   make_place(prefix);
-  const GeneratedTraces made = generate(model, prefix);
+  NodeLimit limit(request.force ? UINT64_MAX : kMostGeneratedNodes, "--force writes them");
+  const GeneratedTraces made = generate(model, prefix, limit);
   fmt::print("{} ranks, {} nodes: {}.<rank>.et and {}.json\n", made.ranks, made.nodes, prefix, prefix);
   return 0;
 }

@@ -13,6 +13,7 @@
 #include "base/address.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "converters/storage_model.h"
 #include "converters/transformer.h"
 #include "emulator/collective/algorithm.h"
 #include "emulator/input/background_config.h"
@@ -53,6 +54,7 @@ struct DlrmConfig {
   int64_t dense = 13;
   std::vector<int64_t> bottom = {512, 256, 64};
   std::vector<int64_t> top = {512, 256, 1};
+  int64_t rows = 1'000'000;  ///< of a table
 
   bool operator==(const DlrmConfig&) const = default;
 };
@@ -95,6 +97,7 @@ struct WorkloadConfig {
   Scale bytes_scale, compute_scale;
   std::vector<std::string> select_names, select_groups, select_kinds;
   uint64_t stream_above = 4'000'000;  ///< nodes of all traces together
+  StorageModel storage;               ///< of `traces`, by its first keys: where their storage nodes read and write
 };
 
 struct ConcurrencyConfig {

@@ -55,6 +55,9 @@ struct ArrivalsConfig {
 struct PrefixCacheConfig {
   uint32_t ranks = 0;
   uint32_t hit_ppm = 0, prefix_ppm = 500'000;  ///< keys `hit`, `prefix`
+  std::optional<Bandwidth> bandwidth;          ///< of a rank; none: at once
+  uint32_t local_hit_ppm = 0;                  ///< keys `local.hit`, `local.bandwidth`
+  Bandwidth local_bandwidth = Bandwidth(512'000'000'000);
 
   bool operator==(const PrefixCacheConfig&) const = default;
 };

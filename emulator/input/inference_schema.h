@@ -70,6 +70,11 @@ void describe_inference(Visitor& visit, InferenceConfig& model) {
     keys.field("ranks", model.cache.ranks, Integer<uint32_t>{0, 65'536});
     keys.field("hit", model.cache.hit_ppm, Share{});
     keys.field("prefix", model.cache.prefix_ppm, Share{});
+    keys.field("bandwidth", model.cache.bandwidth, Or{"none", Rate{}});
+    keys.section("local", [&](auto& local) {
+      local.field("hit", model.cache.local_hit_ppm, Share{});
+      local.field("bandwidth", model.cache.local_bandwidth, Rate{});
+    });
   });
   visit.field("memory_bandwidth", model.memory_bandwidth, Rate{});
   visit.field("network", model.network, Rate{});

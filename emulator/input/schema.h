@@ -53,6 +53,7 @@ void describe_dlrm(Visitor& visit, DlrmConfig& model) {
   visit.field("dense", model.dense, dimension);
   visit.list("bottom", model.bottom, dimension);
   visit.list("top", model.top, dimension);
+  visit.field("rows", model.rows, Integer<int64_t>{1, int64_t{1} << 40});
 }
 
 template <class Visitor>
@@ -111,6 +112,7 @@ void describe_workload(Visitor& visit, WorkloadConfig& workload) {
     keys.list("kinds", workload.select_kinds, selectable_kinds());
   });
   visit.field("stream_above", workload.stream_above, Integer<uint64_t>{0, uint64_t{1} << 40});
+  visit.section("storage", [&](auto& keys) { describe_storage_ranks(keys, workload.storage); });
 }
 
 template <class Visitor>

@@ -33,8 +33,9 @@ void describe_routing(Visitor& visit, RoutingModel& routing) {
   visit.field("node_ranks", routing.node_ranks, Integer<uint32_t>{1, 65'536});
 }
 
+/// Where things are stored.
 template <class Visitor>
-void describe_storage(Visitor& visit, StorageModel& storage) {
+void describe_storage_ranks(Visitor& visit, StorageModel& storage) {
   visit.field("ranks", storage.ranks, Integer<uint32_t>{0, 4'096});
   visit.field("placement", storage.placement,
               Choice<StorageModel::Placement>{
@@ -42,6 +43,11 @@ void describe_storage(Visitor& visit, StorageModel& storage) {
   visit.field("stripe", storage.stripe, Size{Bytes(1 << 10), Bytes(1LL << 40)});
   visit.field("seed", storage.seed, Integer<uint64_t>{});
   visit.field("bandwidth", storage.bandwidth, Or{"none", Rate{}});
+}
+
+template <class Visitor>
+void describe_storage(Visitor& visit, StorageModel& storage) {
+  describe_storage_ranks(visit, storage);
   visit.section("samples", [&](auto& keys) {
     keys.field("size", storage.sample, Size{Bytes(0), Bytes(1LL << 40)});
     keys.field("prefetch", storage.prefetch, Integer<uint32_t>{0, 1'024});

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "converters/storage.h"
 #include "emulator/input/aggregators.h"
 #include "emulator/input/validate_background.h"
 #include "emulator/input/validate_compute.h"
@@ -21,8 +22,25 @@
 namespace rankwire {
 namespace {
 
+/// Of the storage ranks of traces.
+void check_storage_ranks(const Source& source, const WorkloadConfig& workload, const std::string& key) {
+  const StorageModel& storage = workload.storage;
+  if (storage == StorageModel()) return;
+  if (workload.generate)
+    source.fail(key + ".storage", "is for traces; what is generated has 'generate.storage' for kinds that train");
+  if (workload.element_size != Bytes(1))
+    source.fail(key + ".element_size",
+                "is {} B, but 'storage' counts bytes; `rankwire trace check --repair` with "
+                "--element-size makes traces that do, too",
+                workload.element_size.count);
+  StorageModel used = storage;
+  used.restore = true;  // there is something to do
+  if (const auto wrong = wrong_storage(used, 1)) source.fail(fmt::format("{}.{}", key, wrong->key), "{}", wrong->text);
+}
+
 /// `key` is that of the section.
 void check_one_workload(const Source& source, const WorkloadConfig& workload, const std::string& key) {
+  check_storage_ranks(source, workload, key);
   if (!workload.generate) {
     if (workload.traces.empty()) source.fail(key, "needs 'traces' or 'generate'");
     return;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <string_view>
 
+#include "converters/storage.h"
 #include "emulator/input/validate_inference.h"
 
 namespace rankwire {
@@ -27,6 +28,12 @@ struct Description {
 
 void check_transformer(const Description& is) {
   if (const auto wrong = wrong_transformer(is.model.whole_transformer())) is.fail(wrong->key, "{}", wrong->text);
+}
+
+/// Of `steps` and `storage`, which kinds of training have in common.
+void check_storage(const Description& is) {
+  const TransformerModel& common = is.model.transformer;
+  if (const auto wrong = wrong_storage(common.storage, common.steps)) is.fail(wrong->key, "{}", wrong->text);
 }
 
 void check_dlrm(const Description& is) {
@@ -91,6 +98,9 @@ constexpr std::array<std::string_view, 12> kServedKeys = {
     "model",      "layers",         "hidden",       "vocabulary", "ffn", "gated", "experts", "experts_per_token",
     "expert_ffn", "shared_experts", "dense_layers", "routing"};
 
+/// And what other kinds of training have.
+constexpr std::array<std::string_view, 2> kTrainedKeys = {"steps", "storage"};
+
 /// Keys of other kinds than the transformer.
 constexpr std::array<std::string_view, 7> kKeysOfOthers = {"mlp",   "dlrm", "collective", "inference",
                                                            "nodes", "case", "micro"};
@@ -105,6 +115,9 @@ void check_keys_of_kind(const Description& is, const char* kind) {
   others.mlp = is.model.kind == GeneratedKind::kMlp ? defaults.mlp : is.model.mlp;
   others.dlrm = is.model.kind == GeneratedKind::kDlrm ? defaults.dlrm : is.model.dlrm;
   others.collective = is.model.kind == GeneratedKind::kCollective ? defaults.collective : is.model.collective;
+  const bool trained = is.model.kind == GeneratedKind::kMlp || is.model.kind == GeneratedKind::kDlrm;
+  if (trained)
+    others.transformer.steps = defaults.transformer.steps, others.transformer.storage = defaults.transformer.storage;
   const bool inference = is.model.kind == GeneratedKind::kInference;
   others.inference = inference ? defaults.inference : is.model.inference;
   if (is.model.kind == GeneratedKind::kNodes) others.nodes = defaults.nodes;
@@ -125,8 +138,9 @@ void check_keys_of_kind(const Description& is, const char* kind) {
     const bool common = entry.key == "kind" || entry.key == "data_type" || entry.key == "peak";
     const bool of_others = std::ranges::find(kKeysOfOthers, entry.key) != kKeysOfOthers.end();
     const bool served = inference && std::ranges::find(kServedKeys, entry.key) != kServedKeys.end();
+    const bool of_training = trained && std::ranges::find(kTrainedKeys, entry.key) != kTrainedKeys.end();
     const bool of_micro = is.model.kind == GeneratedKind::kMicro && entry.key == "case";
-    if (common || served || of_micro || entry.key == kind || (transformer && !of_others)) continue;
+    if (common || served || of_training || of_micro || entry.key == kind || (transformer && !of_others)) continue;
     fail_at(entry.origin, "{}{}: is not for 'kind: {}'", is.prefix, entry.key, kind);
   }
 }
@@ -140,9 +154,9 @@ uint64_t generated_ranks(const GenerateConfig& model) {
                  model.transformer.data_ranks() +
              model.transformer.storage.ranks;
     case GeneratedKind::kMlp:
-      return uint64_t{model.mlp.model_parallel} * model.mlp.data_parallel;
+      return uint64_t{model.mlp.model_parallel} * model.mlp.data_parallel + model.transformer.storage.ranks;
     case GeneratedKind::kDlrm:
-      return model.dlrm.ranks;
+      return uint64_t{model.dlrm.ranks} + model.transformer.storage.ranks;
     case GeneratedKind::kCollective:
       return model.collective.ranks;
     case GeneratedKind::kInference:
@@ -163,9 +177,11 @@ void validate_generate(const GenerateConfig& model, const Tree& root, const std:
       return check_transformer(is);
     case GeneratedKind::kMlp:
       check_keys_of_kind(is, "mlp");
+      check_storage(is);
       return is.check_multiple("mlp.width", model.mlp.width, "mlp.model_parallel", model.mlp.model_parallel);
     case GeneratedKind::kDlrm:
       check_keys_of_kind(is, "dlrm");
+      check_storage(is);
       return check_dlrm(is);
     case GeneratedKind::kCollective:
       check_keys_of_kind(is, "collective");

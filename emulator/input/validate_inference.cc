@@ -122,6 +122,10 @@ void validate_inference(const GenerateConfig& model, const Tree& root, const std
   check_arrivals(is);
   if (service.cache.hit_ppm > 0 && service.cache.ranks == 0)
     is.fail("cache.ranks", "requests hit a cache without ranks; it must be 1 or more");
+  if (service.cache.bandwidth && service.cache.ranks == 0)
+    is.fail("cache.bandwidth", "is of 'cache.ranks', of which there are none");
+  if (service.cache.local_hit_ppm == 0 && service.cache.local_bandwidth != PrefixCacheConfig().local_bandwidth)
+    is.fail("cache.local.bandwidth", "is for 'cache.local.hit' above 0");
   if (served_ranks(service) > 1 << 17) is.fail("prefill", "{} ranks, the most is 131072", served_ranks(service));
 }
 

@@ -102,6 +102,30 @@ TEST_F(Inference, PrefixesAreFetchedInstead) {
   EXPECT_TRUE(depends(ranks[0], node_named(ranks[0], "batch0.embedding"), prefix));
 }
 
+// The same 1280 bytes of both shards are read at 1 MB/s before they leave.
+TEST_F(Inference, CacheRanksReadPrefixes) {
+  ServingModel model = small_service();
+  model.cache_ranks = 1, model.requests.hit_ppm = 1'000'000, model.cache_bandwidth = Bandwidth(8'000'000);
+  const auto ranks = generate(model);
+  const WrittenNode& read = node_named(ranks[6], "request0.prefix.read");
+  EXPECT_EQ(read.micros, 1'280u);
+  EXPECT_TRUE(depends(ranks[6], node_named(ranks[6], "request0.prefix.send"), read));
+}
+
+// 640 bytes at 1 MB/s, and nothing is sent.
+TEST_F(Inference, PrefixesThatAreNearAreLoaded) {
+  ServingModel model = small_service();
+  model.cache_ranks = 1, model.requests.hit_ppm = 1'000'000;
+  model.requests.local_ppm = 1'000'000, model.local_cache_bandwidth = Bandwidth(8'000'000);
+  const auto ranks = generate(model);
+  EXPECT_TRUE(sends_of(ranks[6]).empty());
+  EXPECT_EQ(collectives_of(ranks[1]).at("prefill0.tp0 ALL_REDUCE"), (Amount{5, 640}));
+  const WrittenNode& load = node_named(ranks[1], "request0.prefix.load");
+  EXPECT_EQ(load.type, chakra::MEM_LOAD_NODE);
+  EXPECT_EQ(load.micros, 640u);
+  EXPECT_TRUE(depends(ranks[1], node_named(ranks[1], "batch0.embedding"), load));
+}
+
 // (16 + 4) elements x 10 tokens x 2 layers x 2 bytes, to every shard.
 TEST_F(Inference, ALatentGoesWholeToEachShard) {
   ServingModel model = small_service();

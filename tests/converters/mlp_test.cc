@@ -82,6 +82,14 @@ TEST_F(Mlp, TakesFlopsOverPeak) {
   EXPECT_EQ(node_named(generate(large)[0], "layer1.input.bwd").micros, 11u);
 }
 
+// 17 nodes of each of four ranks.
+TEST_F(Mlp, StopsAtTheLimit) {
+  NodeLimit enough(4 * 17, "there are more elsewhere"), less(4 * 17 - 1, "there are more elsewhere");
+  EXPECT_EQ(generate_mlp(model(), {prefix_, &enough}).nodes, 4u * 17);
+  expect_refused("more than 67 nodes, which take some 0 MB; there are more elsewhere",
+                 [&] { generate_mlp(model(), {prefix_, &less}); });
+}
+
 TEST_F(Mlp, RefusesWhatCannotBeDivided) {
   const auto refuse = [&](const char* text, auto change) {
     MlpModel other = model();

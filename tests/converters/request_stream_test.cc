@@ -92,6 +92,16 @@ TEST(RequestStream, HitsHaveTheirPrefixCached) {
   EXPECT_EQ(make_requests(model).front().cached, 100);
 }
 
+TEST(RequestStream, HitsWhatIsNearFirst) {
+  const RequestModel model{.requests = 1000, .hit_ppm = 500'000, .local_ppm = 500'000};
+  int near = 0, far = 0;
+  for (const ServedRequest& request : make_requests(model)) {
+    if (request.cached > 0) ++(request.near ? near : far);
+  }
+  EXPECT_NEAR(near, 500, 60);
+  EXPECT_NEAR(far, 250, 60);
+}
+
 TEST(RequestStream, RefusesWhatNeverComes) {
   const auto refuse = [](const char* text, auto change) {
     RequestModel model;

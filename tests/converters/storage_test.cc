@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "converters/dlrm.h"
+#include "converters/mlp.h"
 #include "converters/transformer.h"
 #include "converters/transformer_state.h"
 #include "tests/converters/generated.h"
@@ -143,13 +145,30 @@ INSTANTIATE_TEST_SUITE_P(All, WholeCheckpoint,
 
 class StorageTraces : public ::testing::Test {
  protected:
-  std::vector<std::vector<WrittenNode>> generate(const TransformerModel& model) {
+  template <class Model>
+  std::vector<std::vector<WrittenNode>> generate(const Model& model) {
     const std::string prefix = folder_ / ("set" + std::to_string(sets_++));
-    const GeneratedTraces traces = generate_transformer(model, prefix);
+    const GeneratedTraces traces = write(model, prefix);
     expect_valid(traces, prefix);
     std::vector<std::vector<WrittenNode>> ranks;
     for (uint32_t rank = 0; rank < traces.ranks; ++rank) ranks.push_back(read_written(trace_file(prefix, rank)));
     return ranks;
+  }
+  static GeneratedTraces write(const TransformerModel& model, const std::string& prefix) {
+    return generate_transformer(model, prefix);
+  }
+  static GeneratedTraces write(const MlpModel& model, const std::string& prefix) { return generate_mlp(model, prefix); }
+  static GeneratedTraces write(const DlrmModel& model, const std::string& prefix) {
+    return generate_dlrm(model, prefix);
+  }
+  /// Of all that the ranks send or receive by a name.
+  static std::vector<int64_t> bytes_of(const std::vector<std::vector<WrittenNode>>& ranks, const std::string& name) {
+    std::vector<int64_t> bytes;
+    for (const auto& nodes : ranks) {
+      bytes.push_back(0);
+      for (const WrittenNode& node : nodes) bytes.back() += node.name == name ? node.size : 0;
+    }
+    return bytes;
   }
   static bool follows(const std::vector<WrittenNode>& nodes, const std::string& later, const std::string& earlier) {
     return depends(nodes, node_named(nodes, later), node_named(nodes, earlier));
@@ -196,6 +215,46 @@ TEST_F(StorageTraces, SamplesAreAskedForAhead) {
   EXPECT_EQ(std::ranges::count(ranks[1], chakra::COMM_SEND_NODE, &WrittenNode::type), 0);
   // 1000 B at 1 MB/s.
   EXPECT_EQ(node_named(ranks[2], "step0.samples.rank0.read").micros, 1000u);
+}
+
+// A shard has 3 x 64 x 32 = 6,144 parameters of 2 + 12 bytes, which both replicas keep. Ranks 0 and 1 are the first one.
+TEST_F(StorageTraces, OfAPerceptronHaveEachShardOnce) {
+  MlpModel model{.layers = 3, .width = 64, .batch = 10, .steps = 2};
+  model.storage = {.ranks = 1, .sample = Bytes(100), .every = 1, .restore = true};
+  const auto ranks = generate(model);
+  EXPECT_THAT(bytes_of(ranks, "step0.checkpoint.storage0.send"), ElementsAre(86'016, 86'016, 0, 0, 0));
+  EXPECT_THAT(bytes_of(ranks, "restore.storage0.receive"), ElementsAre(86'016, 86'016, 86'016, 86'016, 0));
+  EXPECT_THAT(bytes_of(ranks, "step1.samples.storage0.receive"), ElementsAre(1'000, 0, 1'000, 0, 0));
+  const WrittenNode& broadcast = node_named(ranks[3], "step1.samples.broadcast");
+  EXPECT_EQ(broadcast.root, 2);
+  EXPECT_EQ(broadcast.size, 1'000);
+  EXPECT_TRUE(follows(ranks[3], "step1.layer0.fwd", "step1.samples.broadcast"));
+  EXPECT_TRUE(follows(ranks[0], "step0.checkpoint.storage0.send", "step0.optimizer.step"));
+  EXPECT_TRUE(follows(ranks[0], "step1.layer0.fwd", "step0.checkpoint.storage0.stored"));
+  model.storage.writers = StorageModel::Writers::kAll;
+  model.order = MlpModel::Order::kModelData;
+  EXPECT_THAT(bytes_of(generate(model), "step0.checkpoint.storage0.send"),
+              ElementsAre(43'008, 43'008, 43'008, 43'008, 0));
+}
+
+// 336,640 parameters of the MLPs (Dlrm.ReducesTheGradientsOfEachLayerOnce) of 4 + 12 bytes, which all keep; and of each
+// rank two tables of 1,000 x 64 elements of 4 bytes.
+TEST_F(StorageTraces, OfARecommendationModelHaveTheTablesOfEachRank) {
+  DlrmModel model;
+  model.rows = 1'000;
+  model.storage = {.ranks = 2, .sample = Bytes(10), .every = 1, .restore = true};
+  const auto ranks = generate(model);
+  const auto both = [&](const std::string& what, const std::string& part) {
+    std::vector<int64_t> sums = bytes_of(ranks, what + ".storage0." + part);
+    const std::vector<int64_t> others = bytes_of(ranks, what + ".storage1." + part);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += others[i];
+    return sums;
+  };
+  const int64_t mlps = 16 * 336'640, tables = 512'000;
+  EXPECT_THAT(both("checkpoint", "send"), ElementsAre(mlps + tables, tables, tables, tables, 0, 0));
+  EXPECT_THAT(both("restore", "receive"),
+              ElementsAre(mlps + tables, mlps + tables, mlps + tables, mlps + tables, 0, 0));
+  EXPECT_THAT(both("samples", "receive"), ElementsAre(1'280, 1'280, 1'280, 1'280, 0, 0));
 }
 
 TEST_F(StorageTraces, RulesNameTheKey) {

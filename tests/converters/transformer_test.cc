@@ -282,7 +282,7 @@ TEST_F(Transformer, IsAValidWorkload) {
     model.pipeline_parallel = static_cast<uint32_t>(pipeline);
     model.data_parallel = static_cast<uint32_t>(data);
     const ::rankwire::testing::TemporaryFolder folder;
-    const GeneratedTraces traces = generate_transformer(model, folder / "model");
+    const GeneratedTraces traces = generate_transformer(model, (folder / "model").string());
     WorkloadOptions options;
     options.traces = {folder / "model"};
     options.groups_file = folder / "model.json";
@@ -325,7 +325,7 @@ TEST_F(Transformer, RefusesWhatCannotBeDivided) {
 }
 
 TEST_F(Transformer, ReportsAFolderThatDoesNotExist) {
-  EXPECT_THROW(generate_transformer(small_model(), folder_ / "absent/model"), Error);
+  EXPECT_THROW(generate_transformer(small_model(), (folder_ / "absent/model").string()), Error);
 }
 
 }  // namespace

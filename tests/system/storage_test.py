@@ -3,6 +3,7 @@
 import json
 import unittest
 
+import chakra
 from rankwire import OK, SOURCE, USAGE, RankwireTest, rankwire
 
 CONFIG = SOURCE / "configs/storage.yaml"
@@ -42,6 +43,43 @@ class Storage(RankwireTest):
         self.assertEqual(transfers["step#.checkpoint.storage#.send"], 2 * 14 * 3_670_016)
         self.assertEqual(transfers["restore.rank#.send"], 4 * (2 * 3_670_016 + 12 * (786_432 + 524_288)))
         self.assertEqual(transfers["step#.samples.rank#.send"], 4 * 4 * 2 * 65_536)
+
+    def test_other_kinds_of_training(self):
+        """Bytes of a checkpoint: 2 replicas of 2 shards of 4 layers of 256 x 128 parameters, once, of 14 bytes each; or
+        112 bytes of rows of 1 element of 4 tables in bf16, and 14 of each of the 2 + 11 parameters of the MLPs."""
+        dlrm = {"ranks": 2, "tables": 4, "rows": 14, "embedding": 1, "dense": 2, "bottom": [1], "top": [1]}
+        for kind, model, ranks, written in (
+            ("mlp", {"width": 256}, 5, 4 * 256 * 256 * 14),
+            ("dlrm", dlrm, 3, 112 + 14 * 13),
+        ):
+            with self.subTest(kind):
+                storage = {"ranks": 1, "checkpoint": {"every": 2}}
+                generate = {"kind": kind, kind: model, "steps": 4, "storage": storage}
+                config = {"workload": {"generate": generate}, "ports": {"count": ranks, "device": "memory"}}
+                process = rankwire("check", self.configuration(config), "--json", "--no-measure")
+                self.assertEqual(process.returncode, OK, process.stderr)
+                sent = {row["name"]: row["bytes_wire_per_iteration"] for row in json.loads(process.stdout)["transfers"]}
+                self.assertEqual(sent["step#.checkpoint.storage#.send"], 2 * written)
+
+    def test_storage_nodes_of_traces(self):
+        """A batch that is read and a checkpoint that is written by each of two ranks, and a request or an answer each."""
+        nodes = [
+            chakra.Node(0, "batch", 9, [], 0, {"tensor_size": 5_000_000}),
+            chakra.Node(1, "work", chakra.COMPUTE, [0], 100),
+            chakra.Node(2, "save", 10, [1], 0, {"tensor_size": 3_000_000}),
+        ]
+        chakra.write_ranks(self.folder / "w", [nodes, nodes])
+        config = {"workload": {"traces": str(self.folder / "w")}, "ports": {"count": 2, "device": "memory"}}
+        alone = self.call("simulate", config, out="alone")
+        self.assertEqual(alone.summary["bytes_wire"], 0)
+        config["workload"]["storage"], config["ports"]["count"] = {"ranks": 2}, 4
+        stored = self.call("simulate", config, "--twin", out="stored")
+        self.assert_delivered(stored)
+        # Of either, stripes are on both storage ranks, each of which is asked and answers.
+        self.assertEqual(stored.summary["bytes_wire"], 2 * (8_000_000 + 4 * 256))
+        config["workload"]["storage"] = {"ranks": 1, "placement": "hashed", "stripe": "2MiB"}
+        process = rankwire("check", self.configuration(config), "--no-measure")
+        self.assert_one_line_error(process, USAGE, "workload.storage.stripe: is for 'placement: striped'")
 
     def test_what_is_wrong_is_named(self):
         for setting, text in (
