@@ -44,7 +44,8 @@ struct TraceScaleRequest {
   TraceInputs inputs;
   uint32_t replicas = 0;
   std::vector<std::string> across;
-  std::string out;  ///< prefix
+  std::string out;     ///< prefix
+  bool force = false;  ///< also more than kMostGeneratedNodes
 };
 
 /// Each as written; "" where it does not restrict.
@@ -82,9 +83,11 @@ struct TraceSynthesizeRequest {
   std::string model;                 ///< file, or ""
   std::vector<std::string> against;  ///< sets to be compared with; none: the inputs
   std::optional<uint32_t> ranks, role;
+  std::string scale_model = "weak";  ///< or "strong"
   uint32_t family = 0;
   uint64_t seed = 1;
-  std::string out;  ///< prefix, or "": only the model is written
+  std::string out;     ///< prefix, or "": only the model is written
+  bool force = false;  ///< also more than kMostGeneratedNodes
 };
 
 struct TraceChooseRequest {

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "base/error.h"
+#include "emulator/assembly/generate.h"
 #include "emulator/cli/progress.h"
 #include "emulator/input/units.h"
 
@@ -115,6 +117,11 @@ std::vector<CheckedSet> read_and_check(const TraceInputs& inputs) {
 
 Duration duration_option(const char* option, const std::string& text) {
   return Duration(quantity(option, text, kDurationScale));
+}
+
+void check_made_nodes(const char* option, uint64_t nodes, bool force) {
+  if (nodes > kMostGeneratedNodes && !force)
+    fail_input("{}: {} nodes, more than {}; --force writes them", option, nodes, kMostGeneratedNodes);
 }
 
 std::string made_text(uint32_t ranks, uint64_t nodes, const std::string& prefix, bool groups) {

@@ -8,6 +8,9 @@ namespace rankwire {
 
 int scale_traces(const TraceScaleRequest& request) {
   const ReadSet read = read_one_set(request.inputs);
+  uint64_t nodes = 0;
+  for (const RankFacts& rank : read.set.ranks) nodes += rank.nodes.size();
+  check_made_nodes("--replicate", nodes * request.replicas, request.force);
   const ReplicatedSet made =
       replicate(read.set, {.replicas = request.replicas, .across = request.across, .prefix = request.out});
   if (request.inputs.form == OutputForm::kJson) {

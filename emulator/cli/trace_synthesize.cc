@@ -37,6 +37,13 @@ std::vector<std::string> reservations(const TraceModel& model, const ModelFamily
   return notes;
 }
 
+/// Of as many ranks as are asked for.
+uint64_t nodes_to_make(const ModelFamily& family, uint32_t ranks) {
+  uint64_t nodes = 0;
+  for (const ModelProgram& program : family.programs) nodes += step_nodes(program.steps) * program.ranks.size();
+  return nodes * ranks / family.ranks;
+}
+
 /// Of the set at `prefix` to each of the others that has as many ranks.
 std::vector<Likeness> likenesses(const TraceSynthesizeRequest& request, uint32_t ranks) {
   std::vector<std::string> held = request.against.empty() ? request.inputs.paths : request.against;
@@ -78,8 +85,12 @@ int synthesize_traces(const TraceSynthesizeRequest& request) {
                                  family.programs.size(), family.ranks);
   for (const std::string& note : notes) text += "note: " + note + "\n";
   if (!request.out.empty()) {
-    const SynthesizedSet made =
-        synthesize(family, {.ranks = request.ranks, .role = request.role, .seed = request.seed, .prefix = request.out});
+    check_made_nodes("--ranks", nodes_to_make(family, request.ranks.value_or(family.ranks)), request.force);
+    const SynthesizedSet made = synthesize(family, {.ranks = request.ranks,
+                                                    .role = request.role,
+                                                    .same_work = request.scale_model == "strong",
+                                                    .seed = request.seed,
+                                                    .prefix = request.out});
     json.update({{"ranks", made.ranks}, {"nodes", made.nodes}, {"groups", made.groups}, {"prefix", request.out}});
     text += made_text(made.ranks, made.nodes, request.out, made.groups > 0);
     if (made.role) {

@@ -1,8 +1,19 @@
 #include "emulator/cli/trace_verbs.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
+#include "emulator/assembly/generate.h"
+
 namespace rankwire {
+namespace {
+
+std::string force_help() {
+  return fmt::format("also more than {} million nodes", kMostGeneratedNodes / 1'000'000);
+}
+
+}  // namespace
 
 void TraceVerbs::add(CLI::App& trace, int& status) {
   add_check(trace, status);
@@ -20,7 +31,7 @@ void TraceVerbs::add_inputs(CLI::App& verb, TraceInputs& inputs) {
   verb.add_option("TRACE", inputs.paths, "files, folders, or prefixes P of P.<rank>.et")->required();
   add_reading(verb, inputs);
   verb.add_option("--ranks", inputs.ranks, "how many ranks the run had, where the traces do not say it")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 20));
 }
 
 void TraceVerbs::add_reading(CLI::App& verb, TraceInputs& inputs) {
@@ -61,6 +72,7 @@ void TraceVerbs::add_scale(CLI::App& trace, int& status) {
   verb.add_option("--across", scale_.across, "group that gets the members of all replicas; repeatable")
       ->allow_extra_args(false);
   verb.add_option("--out", scale_.out, "prefix of the copies: PREFIX.<rank>.et and PREFIX.json")->required();
+  verb.add_flag("--force", scale_.force, force_help());
   verb.footer("Example: rankwire trace scale traces/resnet --replicate 8 --out traces/resnet8");
   verb.callback([this, &status] { status = scale_traces(scale_); });
 }
@@ -142,8 +154,13 @@ void TraceVerbs::add_synthesize(CLI::App& trace, int& status) {
   verb.add_option("--ranks", synthesize_.ranks, "how many; a multiple or a whole part of the model's; default: as many")
       ->check(CLI::Range(1, 1 << 20));
   verb.add_option("--role", synthesize_.role, "number of the role whose groups grow or shrink; default: the widest");
+  verb.add_option("--scale-model", synthesize_.scale_model,
+                  "with other ranks: each does as much as before (weak), or all together do (strong)")
+      ->check(CLI::IsMember({"weak", "strong"}))
+      ->capture_default_str();
   verb.add_option("--family", synthesize_.family, "structure, where sets have several")->capture_default_str();
   verb.add_option("--seed", synthesize_.seed, "of durations")->capture_default_str();
+  verb.add_flag("--force", synthesize_.force, force_help());
   verb.add_option("--against", synthesize_.against, "sets to compare the result with; repeatable; default: TRACE")
       ->allow_extra_args(false);
   verb.footer("Example: rankwire trace synthesize traces/gpt --model gpt.json --ranks 64 --out traces/gpt64");
@@ -155,7 +172,7 @@ void TraceVerbs::add_choose(CLI::App& trace, int& status) {
   add_inputs(verb, choose_.inputs);
   add_times(verb, choose_.times);
   CLI::Option* const count =
-      verb.add_option("--count", choose_.count, "how many are chosen")->check(CLI::PositiveNumber);
+      verb.add_option("--count", choose_.count, "how many are chosen")->check(CLI::Range(1, 4096));
   verb.add_option("--coverage", choose_.coverage, "as few as have this coverage, such as 90%")->excludes(count);
   verb.footer("Example: rankwire trace choose traces/2024 traces/2025 --count 5");
   verb.callback([this, &status] { status = choose_traces(choose_); });

@@ -130,15 +130,16 @@ class Synthesis {
           node.add_data_deps(static_cast<uint64_t>(parent));
       }
       node.set_duration_micros(draw(operation, rank, operations[i], drawn[operations[i]]++));
+      const bool shared = is_shared(operation);
       if (operation.on_cpu) set_integer(node, "is_cpu_op", 1);
       put(node, "stream", operation.stream);
-      put(node, "tensor_size", operation.tensor);
-      put(node, "num_ops", operation.operations);
+      put(node, "tensor_size", shared ? share_of(operation.tensor) : operation.tensor);
+      put(node, "num_ops", shared ? share_of(operation.operations) : operation.operations);
       put(node, "comm_type", operation.collective);
       if (operation.role) put_group(node, operation, rank);
       if (operation.peer) {
         const bool sends = operation.type == chakra::COMM_SEND_NODE;
-        put(node, "comm_size", operation.size);
+        put(node, "comm_size", shared ? share_of(operation.size) : operation.size);
         set_integer(node, sends ? "comm_dst" : "comm_src", peer_of(operation, copy, original));
         set_integer(node, "comm_tag", messages[{operation.type, *operation.peer}]++ + (sends ? 0 : operation.ahead));
       }
@@ -175,10 +176,23 @@ class Synthesis {
     const auto after = static_cast<int64_t>(group.members.size());
     const auto kind = static_cast<CollectiveKind>(operation.collective.value_or(0));
     const bool is_share = kind == CollectiveKind::kAllGather || kind == CollectiveKind::kGather;
-    const bool changes = is_share && before != after && *operation.size > 0;
-    const double share =
-        static_cast<double>(*operation.size) * static_cast<double>(before) / static_cast<double>(after);
-    set_integer(node, "comm_size", changes ? static_cast<int64_t>(std::ceil(share)) : *operation.size);
+    const int64_t size = is_shared(operation) ? *share_of(operation.size) : *operation.size;
+    set_integer(node, "comm_size", is_share ? scaled(size, before, after) : size);
+  }
+
+  /// `amount` times before / after, rounded up.
+  static int64_t scaled(int64_t amount, int64_t before, int64_t after) {
+    if (before == after || amount <= 0) return amount;
+    return static_cast<int64_t>(
+        std::ceil(static_cast<double>(amount) * static_cast<double>(before) / static_cast<double>(after)));
+  }
+  /// Whether more ranks leave less of it to each.
+  bool is_shared(const ModelOperation& operation) const {
+    return options_.same_work && !(operation.role && spans_copies(*operation.role));
+  }
+  /// What is left to a rank of what one of the model does, where all together do the same.
+  std::optional<int64_t> share_of(const std::optional<int64_t>& amount) const {
+    return amount ? std::optional(scaled(*amount, family_.ranks, result_.ranks)) : amount;
   }
 
   uint32_t peer_of(const ModelOperation& operation, uint32_t copy, uint32_t original) const {
@@ -198,7 +212,9 @@ class Synthesis {
     const double place = share * static_cast<double>(micros.size() - 1);
     const auto below = static_cast<size_t>(place);
     const size_t above = std::min(below + 1, micros.size() - 1);
-    const double value = micros[below] + (micros[above] - micros[below]) * (place - static_cast<double>(below));
+    double value = micros[below] + (micros[above] - micros[below]) * (place - static_cast<double>(below));
+    if (is_shared(operation) && !operation.role && !operation.peer)
+      value *= static_cast<double>(family_.ranks) / result_.ranks;
     return static_cast<uint64_t>(std::max<long long>(value > 0 ? 1 : 0, std::llround(value)));
   }
 

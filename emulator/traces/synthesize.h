@@ -12,7 +12,9 @@ namespace rankwire {
 struct SynthesisOptions {
   std::optional<uint32_t> ranks;  ///< a multiple or a divisor of the family's; absent: as many
   std::optional<uint32_t> role;   ///< whose groups grow or shrink; absent: the one that `widest_role` finds
-  uint64_t seed = 1;              ///< of durations
+  /// With other ranks, all together compute and send what those of the model did (strong scaling); else each does.
+  bool same_work = false;
+  uint64_t seed = 1;  ///< of durations
   std::string prefix;
 };
 
@@ -31,8 +33,10 @@ std::optional<uint32_t> widest_role(const ModelFamily& family);
 ///
 /// More ranks: copies of all, as `replicate` numbers them. Fewer: of each group of the role the first members stay, and
 /// ranks are numbered anew in their order. Groups of the role, of all ranks, and without a name have the members of all
-/// copies, and a rank's input of their all-gathers and gathers is in inverse proportion to their members; all else
-/// keeps its size. Durations are drawn from those of the operation, evenly: the n-th of a rank lies n golden sections
+/// copies, and a rank's input of their all-gathers and gathers is in inverse proportion to their members. With
+/// `same_work` so are durations of what computes, its operations and bytes, and sizes of all that is not exchanged by
+/// groups that have the members of all copies: what these exchange, such as gradients, stays as large. All else keeps
+/// its size. Durations are drawn from those of the operation, evenly: the n-th of a rank lies n golden sections
 /// further, so that sums hold. Equal models, options and seeds give equal files.
 ///
 /// Throws Error(kInput) for another number of ranks, a role that cannot shrink so far or whose removal would leave a

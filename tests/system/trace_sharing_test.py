@@ -207,6 +207,14 @@ class Synthesis(TraceSharing):
         self.assert_like(report["likeness"][0])
         self.assert_close(self.completion(made, "a", ranks=16), self.completion(held, "b", ranks=16))
 
+    def test_more_ranks_share_the_work(self):
+        """Twice the replicas, each with half of the sequences: activations and computations halve, gradients do not."""
+        model = {"hidden": 1024, "sequence": 1024, "layers": 2, "micro_batches": 2, "tied_embeddings": "off"}
+        original = self.generated(micro_batch_size=2, **model)
+        held, made = self.generated("held", data_parallel=4, **model), self.folder / "made/w"
+        arguments = (original, "--ranks", 16, "--scale-model", "strong", "--against", held, "--out", made)
+        self.assert_like(self.trace("synthesize", *arguments)["likeness"][0])
+
     def test_traces_of_another_tool(self):
         self.unpack("traces/stage/moe_8r_ep4dp2.tar.xz")
         original = next(iter(self.folder.glob("**/*.0.et"))).with_suffix("").with_suffix("")
@@ -222,7 +230,10 @@ class Synthesis(TraceSharing):
         model.write_text('{"rankwire_trace_model": 1, "families": [{"ranks": 1}]}', encoding="utf-8")
         process = rankwire("trace", "synthesize", "--model", model, "--out", self.folder / "w")
         self.assert_one_line_error(process, USAGE, "families[0]", '"sets"')
-        prefix = self.generated()
+        prefix = self.generated(steps=2)
+        for verb, option, number in (("synthesize", "--ranks", 1 << 20), ("scale", "--replicate", 65536)):
+            process = rankwire("trace", verb, prefix, option, number, "--out", self.folder / "w")
+            self.assert_one_line_error(process, USAGE, f"{option}: ", "--force writes them")
         process = rankwire("trace", "synthesize", prefix, "--ranks", 12, "--out", self.folder / "w")
         self.assert_one_line_error(process, USAGE, "a multiple or a whole part")
 
