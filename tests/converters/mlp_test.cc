@@ -86,8 +86,9 @@ TEST_F(Mlp, TakesFlopsOverPeak) {
 TEST_F(Mlp, StopsAtTheLimit) {
   NodeLimit enough(4 * 17, "there are more elsewhere"), less(4 * 17 - 1, "there are more elsewhere");
   EXPECT_EQ(generate_mlp(model(), {prefix_, &enough}).nodes, 4u * 17);
-  expect_refused("more than 67 nodes, which take some 0 MB; there are more elsewhere",
-                 [&] { generate_mlp(model(), {prefix_, &less}); });
+  expect_refused("more than 67 nodes, which take some 0 MB; there are more elsewhere", [&] {
+    generate_mlp(model(), {prefix_, &less});
+  });
 }
 
 TEST_F(Mlp, RefusesWhatCannotBeDivided) {

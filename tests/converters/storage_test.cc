@@ -217,7 +217,8 @@ TEST_F(StorageTraces, SamplesAreAskedForAhead) {
   EXPECT_EQ(node_named(ranks[2], "step0.samples.rank0.read").micros, 1000u);
 }
 
-// A shard has 3 x 64 x 32 = 6,144 parameters of 2 + 12 bytes, which both replicas keep. Ranks 0 and 1 are the first one.
+// A shard has 3 x 64 x 32 = 6,144 parameters of 2 + 12 bytes, which both replicas keep. Ranks 0 and 1 are the first
+// one.
 TEST_F(StorageTraces, OfAPerceptronHaveEachShardOnce) {
   MlpModel model{.layers = 3, .width = 64, .batch = 10, .steps = 2};
   model.storage = {.ranks = 1, .sample = Bytes(100), .every = 1, .restore = true};

@@ -230,9 +230,9 @@ class Synthesis(TraceSharing):
         model.write_text('{"rankwire_trace_model": 1, "families": [{"ranks": 1}]}', encoding="utf-8")
         process = rankwire("trace", "synthesize", "--model", model, "--out", self.folder / "w")
         self.assert_one_line_error(process, USAGE, "families[0]", '"sets"')
-        prefix = self.generated()
-        for verb, option in (("synthesize", "--ranks"), ("scale", "--replicate")):
-            process = rankwire("trace", verb, prefix, option, 65536, "--out", self.folder / "w")
+        prefix = self.generated(steps=2)
+        for verb, option, number in (("synthesize", "--ranks", 1 << 20), ("scale", "--replicate", 65536)):
+            process = rankwire("trace", verb, prefix, option, number, "--out", self.folder / "w")
             self.assert_one_line_error(process, USAGE, f"{option}: ", "--force writes them")
         process = rankwire("trace", "synthesize", prefix, "--ranks", 12, "--out", self.folder / "w")
         self.assert_one_line_error(process, USAGE, "a multiple or a whole part")
