@@ -243,8 +243,8 @@ nlohmann::ordered_json summary_shape() {
                             "collective",    "requests",      "transport_details",
                             "latency",       "time_by_cause", "slow_operations",
                             "compute",       "failures",      "impairments",
-                            "queues",        "storms",        "hardware",
-                            "record",        "warnings"})
+                            "queues",        "rates",         "storms",
+                            "hardware",      "record",        "warnings"})
     shape[other] = nullptr;
   shape["emulated"] = completion_json(nullptr);
   shape["reference"] = completion_json(nullptr);

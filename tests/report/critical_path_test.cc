@@ -44,8 +44,9 @@ TEST(CriticalPathReport, PrintedSummarySaysWhere) {
 TEST(CriticalPathReport, SaysThatExecutionsAreTooMany) {
   Diagnosis diagnosis;
   EXPECT_EQ(unsearched_text(diagnosis), "");
-  diagnosis.unsearched = 9'000'000;
-  EXPECT_THAT(unsearched_text(diagnosis), HasSubstr("a run has 9000000 executions, of which at most 8000000 are held"));
+  diagnosis.unsearched = 13'000'000;
+  EXPECT_THAT(unsearched_text(diagnosis),
+              HasSubstr("a run has 13000000 executions, of which at most 12000000 are held"));
   diagnosis.path.emplace();
   EXPECT_EQ(unsearched_text(diagnosis), "") << "of the side that is shown there is a path";
 }
