@@ -20,6 +20,7 @@
 #include "emulator/assembly/goal_collectives.h"
 #include "emulator/assembly/stored_traces.h"
 #include "emulator/cli/progress.h"
+#include "emulator/input/units.h"
 #include "emulator/workload/process_groups.h"
 #include "emulator/workload/trace_files.h"
 
@@ -139,8 +140,34 @@ void add_to_goal(CLI::App& convert, ConvertRequest& request, int& status) {
                   "process groups, {\"name\": [ranks]}; default: INPUT.json if there is one");
 }
 
+Bytes stripe_of(const std::string& text) {
+  Bytes stripe;
+  try {
+    stripe = Bytes(parse_quantity(text, kSizeScale));
+  } catch (const ValueError& error) {
+    fail_input("--stripe: {}", error.what());
+  }
+  if (stripe < Bytes(1 << 10) || stripe > Bytes(1LL << 40)) fail_input("--stripe: '{}' is not 1KiB .. 1TiB", text);
+  return stripe;
+}
+
 std::vector<ProcessGroup> groups_of(const ConvertRequest& request) {
   return groups_in_file(request.groups.empty() ? groups_beside(request.inputs) : request.groups);
+}
+
+using CopyTraces = Conversion(const std::vector<std::string>& traces, const std::filesystem::path& folder,
+                              ConversionProgress& progress);
+
+/// With the groups that stand beside the traces.
+void add_copy(CLI::App& convert, ConvertRequest& request, int& status, const Kind& kind, CopyTraces& copy) {
+  CLI::App& verb = add_kind(convert, request, status, kind, [&request, &copy](ConversionProgress& progress) {
+    const std::vector<ProcessGroup> groups = groups_of(request);
+    Conversion made = copy(find_trace_files(request.inputs), request.out, progress);
+    made.write_groups(groups);
+    return made;
+  });
+  verb.add_option("--groups", request.groups,
+                  "process groups, {\"name\": [ranks]}; default: INPUT.json if there is one");
 }
 
 void add_storage(CLI::App& convert, ConvertRequest& request, int& status) {
@@ -159,9 +186,9 @@ void add_storage(CLI::App& convert, ConvertRequest& request, int& status) {
   verb.add_flag_callback(
       "--hashed", [&storage] { storage.placement = StorageModel::Placement::kHashed; },
       "a hash chooses the storage rank of each access; else all share it in stripes");
-  verb.add_option("--stripe", storage.stripe.count, "bytes of a stripe")
-      ->check(CLI::Range(int64_t{1} << 10, int64_t{1} << 40))
-      ->capture_default_str();
+  verb.add_option_function<std::string>(
+      "--stripe", [&storage](const std::string& text) { storage.stripe = stripe_of(text); },
+      "size of a stripe, 1KiB .. 1TiB; default: 1MiB");
   verb.add_option("--groups", request.groups,
                   "process groups, {\"name\": [ranks]}; default: INPUT.json if there is one");
 }
@@ -217,18 +244,14 @@ void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status) {
       [&request](ConversionProgress& progress) { return convert_msccl(only_input(request), request.out, progress); });
   add_to_goal(convert, request, status);
   add_storage(convert, request, status);
-  add_kind(convert, request, status,
+  add_copy(convert, request, status,
            {"chakra", "Chakra traces of any schema, or in JSON, to schema 1.0.0",
             "a prefix of traces, or the files by rank", "old/resnet50 --out traces/resnet50"},
-           [&request](ConversionProgress& progress) {
-             return upgrade_traces(find_trace_files(request.inputs), request.out, progress);
-           });
-  add_kind(convert, request, status,
+           upgrade_traces);
+  add_copy(convert, request, status,
            {"to-json", "Chakra traces to JSON, FOLDER/trace.<rank>.json", "a prefix of traces, or the files by rank",
             "traces/job/trace --out json"},
-           [&request](ConversionProgress& progress) {
-             return convert_to_json(find_trace_files(request.inputs), request.out, progress);
-           });
+           convert_to_json);
 }
 
 }  // namespace rankwire

@@ -130,6 +130,7 @@ int check_nic(const NicCheckRequest& request) {
     list_cases(wanted_cases(request, nullptr), request.run.json);
     return 0;
   }
+  interrupt_flag();  // so that a signal while the bench takes its memory is none of the default's
   const std::unique_ptr<OpenBench> open = request.emulated ? open_emulated(request) : open_configured(request);
   const std::vector<TestCase> cases = wanted_cases(request, &open->bench());
   if (!request.replay.empty())

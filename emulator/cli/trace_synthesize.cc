@@ -1,6 +1,7 @@
 // `trace synthesize`.
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "emulator/cli/trace_inputs.h"
 #include "emulator/traces/likeness.h"
 #include "emulator/traces/synthesize.h"
@@ -59,7 +60,12 @@ std::vector<Likeness> likenesses(const TraceSynthesizeRequest& request, uint32_t
   inputs.groups = request.inputs.groups;
   std::vector<Likeness> list;
   for (const ReadSet& other : read_sets(inputs)) {
-    if (other.set.ranks.size() != ranks) continue;
+    if (other.set.ranks.size() != ranks) {
+      if (!request.against.empty())
+        log_warning(fmt::format("{} has {} ranks, not {}, and is not compared", other.set.files.name,
+                                other.set.ranks.size(), ranks));
+      continue;
+    }
     list.push_back(likeness(made.set, of_made, other.set, inspect(other.set, other.matches, options)));
   }
   return list;

@@ -5,6 +5,7 @@
 #include "emulator/input/syntax.h"
 #include "emulator/input/tree.h"
 #include "emulator/nic_check/agent_token.h"
+#include "emulator/nic_check/line_socket.h"
 
 namespace rankwire {
 namespace {
@@ -68,6 +69,8 @@ NicCheckConfig read_nic_check_config(const std::filesystem::path& file) {
   if (config.nic_ip == config.peer.ip) fail_key(tree, "nic.ip", "is that of wire.ip, rankwire's own end");
   if (config.nic_mac == config.peer.mac) fail_key(tree, "nic.mac", "is that of wire.mac, rankwire's own end");
   if (config.verbs.empty() == config.agent.empty()) fail_key(tree, "nic", "either 'verbs' or 'agent' is needed");
+  if (const std::string wrong = wrong_address(config.agent); !config.agent.empty() && !wrong.empty())
+    fail_key(tree, "nic.agent", "{}", wrong);
   if (!config.token.empty() && !token_file.empty()) fail_key(tree, "nic", "either 'token' or 'token_file' is expected");
   if (!config.agent.empty()) config.token = agent_token(config.token, token_file);
   need(tree, "nic.token_file", config.agent.empty() || !config.token.empty(),

@@ -1,6 +1,7 @@
 #include "emulator/nic_check/line_socket.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -23,8 +25,8 @@ struct FreeAddresses {
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
 Addresses addresses_of(const std::string& text, int flags) {
+  if (const std::string wrong = wrong_address(text); !wrong.empty()) fail_input("{}", wrong);
   const size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == text.size()) fail_input("'{}' is not HOST:PORT", text);
   std::string host = text.substr(0, colon);
   if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   addrinfo hints{};
@@ -42,6 +44,19 @@ bool wait_for(int fd, short events, std::chrono::milliseconds limit) {
 }
 
 }  // namespace
+
+// The resolver takes a port modulo 65536.
+std::string wrong_address(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == text.size())
+    return fmt::format("'{}' is not HOST:PORT", text);
+  uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  if (const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, port);
+      error != std::errc() || rest != end)
+    return fmt::format("'{}': the port is not 0 .. 65535", text);
+  return {};
+}
 
 LineSocket::~LineSocket() {
   if (fd_ >= 0) ::close(fd_);

@@ -9,6 +9,9 @@
 
 namespace rankwire {
 
+/// What keeps a text from being "HOST:PORT" or "[IPV6]:PORT"; empty: nothing.
+std::string wrong_address(const std::string& text);
+
 /// One end of a connection. One thread.
 class LineSocket {
  public:

@@ -4,8 +4,12 @@
 
 namespace rankwire {
 
-OutputFile::OutputFile(const std::filesystem::path& file)
-    : file_(file), temporary_(file.string() + ".partial"), stream_(temporary_, std::ios::binary | std::ios::trunc) {
+OutputFile::OutputFile(const std::filesystem::path& file) : file_(file), temporary_(file.string() + ".partial") {
+  std::error_code ignored;
+  const std::filesystem::file_status there = std::filesystem::status(file_, ignored);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+    fail_run("{}: is there, and no file that can be replaced", file_.string());
+  stream_.open(temporary_, std::ios::binary | std::ios::trunc);
   if (!stream_) fail_run("{}: cannot be written", file_.string());
 }
 

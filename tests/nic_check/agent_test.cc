@@ -11,6 +11,7 @@
 #include "dataplane/ports/frame_pool.h"
 #include "dataplane/ports/memory_port.h"
 #include "emulator/nic_check/emulated_nic.h"
+#include "emulator/nic_check/line_socket.h"
 
 namespace rankwire {
 namespace {
@@ -68,6 +69,15 @@ TEST_F(AgentTest, CarriesMemoryAndWork) {
   nic.post(queue_pair, {.id = 77, .kind = WorkKind::kWrite, .bytes = 10});
   EXPECT_THAT(nic.poll(), ElementsAre());
   nic.destroy(queue_pair);
+}
+
+TEST(WrongAddress, IsNoHostOrNoPort) {
+  for (const char* const right : {"127.0.0.1:7791", "[2001:db8::1]:0", "lab:65535"})
+    EXPECT_EQ(wrong_address(right), "");
+  for (const char* const wrong : {"lab", ":7791", "lab:"})
+    EXPECT_THAT(wrong_address(wrong), HasSubstr("is not HOST:PORT"));
+  for (const char* const wrong : {"lab:65536", "lab:-1", "lab:7x", "lab:http"})
+    EXPECT_THAT(wrong_address(wrong), HasSubstr("the port is not 0 .. 65535")) << wrong;
 }
 
 TEST_F(AgentTest, RefusesWhoDoesNotKnowTheToken) {

@@ -2,11 +2,12 @@
 
 import collections
 import json
+import pathlib
 import unittest
 
 import chakra
 import traffic
-from rankwire import OK, USAGE, RankwireTest, rankwire
+from rankwire import OK, USAGE, RankwireTest, rankwire, transformer
 
 
 class Convert(RankwireTest):
@@ -203,6 +204,19 @@ class Chakra(Convert):
         self.assertEqual(process.returncode, OK, process.stderr)
         for rank in range(64):
             self.assertEqual(chakra.read(self.folder / f"again/trace.{rank}.et"), new[rank])
+
+    def test_groups_go_along(self):
+        spec = self.configuration(transformer(), "spec.yaml")
+        process = rankwire("trace", "generate", spec, "--out", self.folder / "job")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        groups = json.loads((self.folder / "job.json").read_text(encoding="utf-8"))
+        for kind in ("chakra", "to-json"):
+            process = rankwire("convert", kind, self.folder / "job", "--out", self.folder / kind, "--json")
+            self.assertEqual(process.returncode, OK, process.stderr)
+            made = json.loads(process.stdout)
+            self.assertEqual(json.loads(pathlib.Path(made["groups"]).read_text(encoding="utf-8")), groups)
+            process = rankwire("trace", "check", made["traces"])
+            self.assertEqual(process.returncode, OK, process.stdout)
 
 
 if __name__ == "__main__":

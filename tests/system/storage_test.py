@@ -77,6 +77,11 @@ class Storage(RankwireTest):
         self.assert_delivered(stored)
         # Of either, stripes are on both storage ranks, each of which is asked and answers.
         self.assertEqual(stored.summary["bytes_wire"], 2 * (8_000_000 + 4 * 256))
+        arguments = ["storage", self.folder / "w", "--storage-ranks", "2", "--out", self.folder / "converted", "--stripe"]
+        process = rankwire("convert", *arguments, "1MiB")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        process = rankwire("convert", *arguments, "512B")
+        self.assert_one_line_error(process, USAGE, "--stripe: '512B' is not 1KiB .. 1TiB")
         config["workload"]["storage"] = {"ranks": 1, "placement": "hashed", "stripe": "2MiB"}
         process = rankwire("check", self.configuration(config), "--no-measure")
         self.assert_one_line_error(process, USAGE, "workload.storage.stripe: is for 'placement: striped'")

@@ -1,11 +1,12 @@
 """`rankwire trace inspect --html` from outside and in a browser; `--against` and `--by-rank`."""
 
 import json
+import os
 import unittest
 
 import chakra
 from pages import HOSTILE, PageTest
-from rankwire import OK, USAGE, rankwire
+from rankwire import FAILED, OK, USAGE, rankwire
 
 RANKS, START = 4, 1_700_000_000_000_000  # profilers count microseconds from 1970
 
@@ -94,6 +95,14 @@ class TracePage(PageTest):
         without = self.browser.evaluate("""[...document.querySelectorAll("th, .card")].filter(e => !e.title)
             .map(e => e.closest("section")?.querySelector("h2").textContent + ": " + e.textContent)""")
         self.assertEqual(without, [])
+
+    def test_what_is_no_file_is_not_replaced(self):
+        prefix, pipe = self.folder / "traces", self.folder / "pipe"
+        chakra.write_ranks(prefix, [rank_nodes(0)])
+        os.mkfifo(pipe)
+        process = rankwire("trace", "inspect", prefix, "--html", pipe)
+        self.assert_one_line_error(process, FAILED, f"{pipe}: is there, and no file that can be replaced")
+        self.assertTrue(pipe.is_fifo())
 
     def test_narrow_and_dark(self):
         self.browser.size(400, 800, dark=True)
