@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "emulator/input/units.h"
 
 namespace rankwire {
@@ -12,10 +10,6 @@ namespace {
 /// Rounded to the nearest picosecond.
 Duration of_job(Duration on_wall, uint32_t factor) {
   return Duration((on_wall.ps + factor / 2) / factor);
-}
-
-std::optional<Duration> of_job(const std::optional<Duration>& on_wall, uint32_t factor) {
-  return on_wall ? std::optional(of_job(*on_wall, factor)) : std::nullopt;
 }
 
 std::string text(Duration duration) {
@@ -48,12 +42,6 @@ RunConfig on_wires(RunConfig config) {
   met.link_latency = of_job(device.link_latency.value_or(met.link_latency), factor);
   met.buffer = device.buffer.value_or(met.buffer);
   if (device.ecn_threshold) met.ecn_threshold = device.ecn_threshold;
-  if (config.fabric) {
-    FabricConfig& fabric = *config.fabric;
-    fabric.link_latency = of_job(device.link_latency ? device.link_latency : fabric.link_latency, factor);
-    fabric.global_latency = of_job(fabric.global_latency, factor);
-    for (LevelConfig& level : fabric.levels) level.latency = of_job(level.latency, factor);
-  }
   return config;
 }
 

@@ -16,15 +16,6 @@ void validate_dilation(const RunConfig& config, const Tree& root) {
                port.name);
   if (names_device && config.ports.front().embedded())
     fail_key(root, "dilation.device", "needs a device; the embedded switch is stretched with all else");
-  const bool is_of_a_file =
-      config.fabric && (!config.fabric->infragraph.empty() || !config.fabric->astra_network.empty());
-  if (is_of_a_file && !config.ports.front().embedded())
-    fail_key(root, "fabric",
-             "has its latencies in a file, so that nothing says what of them a device keeps; describe "
-             "it by keys, or leave 'dilation.factor' at 1");
-  if (config.fabric && (dilation.device.buffer || dilation.device.ecn_threshold))
-    fail_key(root, dilation.device.buffer ? "dilation.device.buffer" : "dilation.device.ecn_threshold",
-             "is of one switch; the switches of 'fabric' have what that says");
 }
 
 }  // namespace rankwire

@@ -44,22 +44,6 @@ TEST(Dilation, DividesTheLatenciesOfADevice) {
                           "dilation: the device marks from 64KiB on, the job's own network not at all"));
 }
 
-TEST(Dilation, DividesTheLatenciesOfAFabric) {
-  RunConfig config = dilated(10);
-  config.fabric.emplace();
-  config.fabric->global_latency = microseconds(5);
-  config.fabric->levels = {{.name = "low", .latency = nanoseconds(20)}, {.name = "high"}};
-  const RunConfig met = on_wires(config);
-  EXPECT_EQ(met.fabric->link_latency, std::nullopt) << "that of the switch";
-  EXPECT_EQ(met.fabric->global_latency, nanoseconds(500));
-  EXPECT_EQ(met.fabric->levels[0].latency, nanoseconds(2));
-  EXPECT_EQ(met.fabric->levels[1].latency, std::nullopt);
-  config.fabric->link_latency = nanoseconds(100);
-  EXPECT_EQ(on_wires(config).fabric->link_latency, nanoseconds(10));
-  config.dilation.device.link_latency = nanoseconds(1000);
-  EXPECT_EQ(on_wires(config).fabric->link_latency, nanoseconds(100));
-}
-
 TEST(Dilation, StretchesTheEmbeddedSwitch) {
   RunConfig config = tiny_run(2, 1);
   config.dilation.factor = 8;

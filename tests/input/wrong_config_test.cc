@@ -630,10 +630,6 @@ const Mistake kMistakes[] = {
      ":5: dilation.factor: port 'p0' is an RDMA device, whose clocks cannot be stretched: take a DPDK port, or leave "
      "it "
      "at 1"},
-    {"DilatedBufferOfAFabric",
-     "workload: {generate: {layers: 2}}\nports:\n  - {device: net_null0}\n  - {device: net_null1}\nfabric: {topology: "
-     "leaf_spine, leaves: 2, spines: 1}\ndilation: {factor: 8, device: {buffer: 1MiB}}\n",
-     ":6: dilation.device.buffer: is of one switch; the switches of 'fabric' have what that says"},
     {"NoWorkers", "GOODworkers: {count: 0}", ":3: workers.count: 0 is outside 1 .. 64"},
     {"TooManyWorkers", "GOODworkers: {count: 65}", ":3: workers.count: 65 is outside 1 .. 64"},
     {"MoreWorkersThanPorts", "GOODworkers: {count: 5}",
