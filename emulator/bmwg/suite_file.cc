@@ -1,11 +1,15 @@
 #include "emulator/bmwg/suite_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <span>
 #include <string_view>
 
+#include "base/error.h"
 #include "emulator/bmwg/catalogue.h"
+#include "emulator/input/config.h"
 #include "emulator/input/nearest_key.h"
 #include "emulator/input/syntax.h"
 #include "emulator/input/units.h"
@@ -103,6 +107,30 @@ std::vector<BmwgSuite::Override> read_overrides(const Tree& tests) {
   return overrides;
 }
 
+/// Tells where a setting stands that the base does not take. What else is wrong is found when a test is planned.
+void check_settings(const std::filesystem::path& base, const std::vector<std::string>& settings, const Tree& set) {
+  try {
+    load_config(base.string(), settings);
+  } catch (const Error& error) {
+    const std::string_view text = error.what();
+    for (const Tree::Entry& entry : set.entries) {
+      const std::string own = fmt::format("--set {}={}: ", entry.key, flow_text(entry.value));
+      if (text.starts_with(own)) fail_at(entry.origin, "set: {}", text.substr(own.size()));
+    }
+  }
+}
+
+void check_settings(const BmwgSuite& suite, const Tree& root) {
+  if (const Tree* const set = root.find("set"); set != nullptr) check_settings(suite.base, suite.settings, *set);
+  for (const BmwgSuite::Override& item : suite.overrides) {
+    const Tree* const set = item.parameters.find("set");
+    if (set == nullptr) continue;
+    std::vector<std::string> settings = suite.settings;
+    settings.insert(settings.end(), item.settings.begin(), item.settings.end());
+    check_settings(suite.base, settings, *set);
+  }
+}
+
 /// By which its folder below runs/ is called.
 std::string folder_name(const Tree& value) {
   bmwg_text(value, "name");
@@ -143,6 +171,7 @@ BmwgSuite read_bmwg_suite(const std::filesystem::path& file) {
   }
   if (suite.name.empty()) fail_at(root.origin, "a suite needs the key 'name'");
   if (suite.base.empty()) fail_at(root.origin, "a suite needs the key 'base': the configuration that has the ports");
+  check_settings(suite, root);
   return suite;
 }
 

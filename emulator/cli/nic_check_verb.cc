@@ -20,6 +20,7 @@
 #include "emulator/nic_check/catalogue.h"
 #include "emulator/nic_check/config.h"
 #include "emulator/nic_check/emulated_bench.h"
+#include "emulator/nic_check/line_socket.h"
 #include "emulator/nic_check/open_nic.h"
 #include "emulator/nic_check/replay.h"
 #include "emulator/suite/suite.h"
@@ -148,6 +149,7 @@ int serve_nic(const AgentRequest& request) {
   if (token.empty())
     fail_input("the agent needs a token that nic-check knows: --token-file FILE, or {} in the environment",
                kAgentTokenVariable);
+  if (const std::string wrong = wrong_address(request.listen); !wrong.empty()) fail_input("--listen: {}", wrong);
   IpAddress ip;
   if (!request.ip.empty()) {
     const std::optional<IpAddress> parsed = parse_ip(request.ip);

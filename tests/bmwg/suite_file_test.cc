@@ -49,6 +49,7 @@ tests:
 TEST(BmwgSuite, SaysWhereSomethingIsWrong) {
   const TemporaryFolder folder;
   const std::string good = "name: x\nbase: b.yaml\n";
+  std::ofstream(folder / "b.yaml") << "workload: {generate: {layers: 1}}\nports: {count: 4}\n";
   const std::pair<std::string, const char*> wrong[] = {
       {"base: b.yaml\n", "needs the key 'name'"},
       {"name: x\n", "needs the key 'base'"},
@@ -59,6 +60,9 @@ TEST(BmwgSuite, SaysWhereSomethingIsWrong) {
       {good + "dut: Acme\n", "suite.yaml:3: dut: 'key: value' lines are expected"},
       {good + "dut: {model: [1]}\n", "model: a text is expected"},
       {good + "set: [a]\n", "set: 'key: value' lines are expected"},
+      {good + "set: {ports.count: -4}\n", "suite.yaml:3: set: ports.count: '-4' is negative"},
+      {good + "tests:\n  - {select: 'T1.*', set: {switch.nosuch: 1}}\n",
+       "suite.yaml:4: set: key 'switch.nosuch' is unknown"},
       {good + "hooks: {link_dwn: x}\n", "suite.yaml:3: key 'hooks.link_dwn' is unknown; did you mean"},
       {good + "hooks: {link_down: \"ssh 'x\"}\n", "has no other end"},
       {good + "hooks: {link_down: \" \"}\n", "names no program"},

@@ -138,7 +138,7 @@ class Perftest(unittest.TestCase):
     def test_bandwidth(self):
         # The slower, the fewer: perftest's time has a beginning and an end that ours has not.
         commands = {"ib_write_bw -n 400": "WRITE", "ib_send_bw -n 300": "SEND", "ib_read_bw -n 60": "READ"}
-        commands |= {"ib_write_bw -n 75 -q 4": "WRITE", "ib_send_bw -n 75 -q 4": "SEND"}
+        commands |= {"ib_write_bw -n 100 -q 4": "WRITE", "ib_send_bw -n 120 -q 4": "SEND"}
         commands |= {"ib_read_bw -n 15 -q 4 -o 1": "READ", "ib_write_bw -n 80 -m 1024": "WRITE"}
         for command, output, client in self.run_bandwidths(IPV4, *commands):
             self.compare_bandwidth(command, output, client, commands[command])
