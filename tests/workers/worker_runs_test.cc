@@ -1,158 +1,20 @@
-// Several workers over RoCEv2 in real time: engine shards, transports of some of the ports each, and a switch that one
-// of the workers or a thread of its own drives.
-#include <gtest/gtest.h>
-
+// Which ranks and ports belong to which worker makes no difference to what arrives.
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <memory>
-#include <optional>
-#include <ostream>
+#include <cstdint>
 #include <random>
-#include <span>
-#include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
-#include "dataplane/ports/memory_port.h"
-#include "dataplane/roce/transport.h"
-#include "dataplane/switch/star_switch.h"
-#include "emulator/engine/run.h"
-#include "emulator/engine/transport_group.h"
-#include "emulator/engine/worker_transport.h"
-#include "tests/engine/bench.h"
-#include "tests/engine/workload_builder.h"
+#include "tests/workers/worker_run.h"
 
 namespace rankwire {
 namespace {
 
-using testing::Bench;
-using testing::WorkloadBuilder;
+using testing::PortUse;
+using testing::SwitchThread;
+using testing::WorkerCase;
+using testing::WorkerRun;
 
-constexpr uint32_t kRanks = 4;
-constexpr Bandwidth kPortRate(1'000'000'000);
-
-enum class SwitchThread : uint8_t { kOfAWorker, kItsOwn };
-enum class PortUse : uint8_t { kOneWorkers, kShared };
-
-struct Case {
-  uint32_t workers = 2;
-  SwitchThread switch_thread = SwitchThread::kOfAWorker;
-  uint32_t loss_ppm = 0;
-  PortUse use = PortUse::kOneWorkers;
-};
-
-void PrintTo(const Case& c, std::ostream* stream) {
-  *stream << c.workers << " workers" << (c.switch_thread == SwitchThread::kItsOwn ? " and a switch" : "") << ", "
-          << c.loss_ppm << " ppm lost" << (c.use == PortUse::kShared ? ", ports shared" : "");
-}
-
-Workload collectives() {
-  WorkloadBuilder builder(kRanks);
-  const GroupId all = builder.group("all", {0, 1, 2, 3}), ends = builder.group("ends", {0, 3});
-  for (uint32_t r = 0; r < kRanks; ++r) {
-    const uint32_t reduced = builder.collective(r, CollectiveKind::kAllReduce, all, 20'000);
-    builder.collective(r, CollectiveKind::kAllToAll, all, 8'000, {builder.compute(r, microseconds(20), {reduced})});
-    if (r == 0 || r == 3) builder.collective(r, CollectiveKind::kAllGather, ends, 3'000);
-  }
-  return builder.build();
-}
-
-/// Each rank has a port on one switch, or, of ports that are shared, a queue of the port of two ranks: to the queue
-/// goes what its NIC is sent, as the switch knows the NIC behind it. They are dealt out to the workers as `of_port`
-/// says.
-class WorkerRun {
- public:
-  WorkerRun(const Case& c, const std::vector<uint16_t>& of_port, EngineOptions options)
-      : bench_(collectives(), options),
-        pool_(4096),
-        iterations_{SharedIterations(c.workers)},
-        exchange_(c.workers),
-        rows_(c.workers) {
-    std::vector<SwitchPort> switch_ports;
-    std::vector<std::vector<PortBinding>> bindings(c.workers);
-    for (uint32_t p = 0; p < kRanks; ++p) {
-      auto [port, other_end] = make_memory_link(pool_, 1024, "p" + std::to_string(p));
-      const PortId id(c.use == PortUse::kShared ? p / 2 : p);
-      bench_.plan.transport.nics[p].port = id;
-      bindings[of_port[p]].push_back({id, port.get(), kPortRate});
-      switch_ports.push_back({other_end.get(), kPortRate});
-      ports_.push_back(std::move(port)), ports_.push_back(std::move(other_end));
-    }
-    switch_ = make_star_switch(switch_ports, {.latency = microseconds(1), .loss_ppm = c.loss_ppm});
-    for (const Connection& connection : bench_.plan.transport.connections) {
-      const uint16_t from = of_port[connection.source.value], to = of_port[connection.destination.value];
-      routes_.push_back({from, to, from, to});
-    }
-    std::vector<TransportGroup::Part> parts;
-    for (uint32_t worker = 0; worker < c.workers; ++worker) {
-      RoceOptions roce;
-      roce.payload = PayloadMode::kChecking;
-      roce.profile.timeout_exponent = 14;  // 67 ms: a thread may wait for a core
-      if (c.use == PortUse::kShared)
-        for (const uint16_t owner : of_port) roce.nics.push_back(owner == worker);
-      auto transport = std::make_unique<WorkerTransport>(std::make_unique<RoceTransport>(roce, bindings[worker]),
-                                                         worker, routes_, exchange_);
-      std::vector<bool> has;
-      for (uint32_t rank = 0; rank < kRanks; ++rank) has.push_back(of_port[rank] == worker);
-      options.shard = Shard(std::move(has), worker, iterations_);
-      engines_.push_back(std::make_unique<Engine>(bench_.workload, bench_.plan, options, rows_[worker]));
-      workers_.push_back({engines_.back().get(), transport.get()});
-      parts.push_back({std::move(transport)});
-    }
-    group_.emplace(std::move(parts), [this](const TransportPlan&) {
-      std::vector<TransportGroup::Route> routes;
-      for (const WorkerRoute& route : routes_) routes.push_back({route.sender, route.receiver});
-      return routes;
-    });
-    EXPECT_TRUE(group_->connect(group_->prepare(bench_.plan.transport)).empty());
-  }
-
-  RunResult run(SwitchThread switch_thread) {
-    Crew crew(workers_);
-    RealClock clock;
-    clock.start();
-    std::atomic<bool> stop{false};
-    std::thread own;
-    Device* const devices[] = {switch_.get()};
-    if (switch_thread == SwitchThread::kItsOwn)
-      own = std::thread([&] {
-        while (!stop.load()) switch_->step(clock.now());
-      });
-    const std::span<Device* const> of_worker =
-        switch_thread == SwitchThread::kItsOwn ? std::span<Device* const>() : std::span<Device* const>(devices);
-    const RunResult result = crew.run(
-        of_worker, [&](ConnectionId c) { return group_->describe(c); }, clock, {.deadline = seconds(60)},
-        testing::kGoOn);
-    stop.store(true);
-    if (own.joinable()) own.join();
-    return result;
-  }
-
-  const Plan& plan() const { return bench_.plan; }
-  const Transport& transport() const { return *group_; }
-  CommunicationCounters counters() const {
-    CommunicationCounters sum;
-    for (const auto& engine : engines_) sum += engine->communication().counters();
-    return sum;
-  }
-
- private:
-  Bench bench_;
-  FramePool pool_;
-  std::vector<std::unique_ptr<FramePort>> ports_;
-  std::unique_ptr<VirtualFabric> switch_;
-  std::array<SharedIterations, 1> iterations_;
-  WorkerExchange exchange_;
-  std::vector<WorkerRoute> routes_;
-  std::vector<testing::RowsOfARun> rows_;
-  std::vector<std::unique_ptr<Engine>> engines_;
-  std::vector<Worker> workers_;
-  std::optional<TransportGroup> group_;
-};
-
-class WorkerRuns : public ::testing::TestWithParam<Case> {};
+class WorkerRuns : public ::testing::TestWithParam<WorkerCase> {};
 
 // Every port is somebody's, whichever, and each worker has one at least.
 TEST_P(WorkerRuns, DeliverEveryMessageOnce) {
@@ -161,7 +23,11 @@ TEST_P(WorkerRuns, DeliverEveryMessageOnce) {
   std::vector<uint16_t> of_port{0, 1, 2, 3};
   for (uint16_t& worker : of_port) worker = static_cast<uint16_t>(worker % GetParam().workers);
   std::shuffle(of_port.begin(), of_port.end(), random);
-  WorkerRun run(GetParam(), of_port, {.iterations = kIterations, .messages = {.payload_keys = PayloadKeys::kCompared}});
+  std::vector<testing::RowsOfARun> rows(GetParam().workers);
+  std::vector<RecordSink*> sinks;
+  for (testing::RowsOfARun& of_worker : rows) sinks.push_back(&of_worker);
+  WorkerRun run(GetParam(), of_port, {.iterations = kIterations, .messages = {.payload_keys = PayloadKeys::kCompared}},
+                sinks);
   const RunResult result = run.run(GetParam().switch_thread);
   EXPECT_EQ(result.verdict, Verdict::kOk) << result.reason;
   const CommunicationCounters counters = run.counters();
@@ -169,7 +35,7 @@ TEST_P(WorkerRuns, DeliverEveryMessageOnce) {
   EXPECT_EQ(counters.delivered, counters.sent);
   EXPECT_EQ(counters.duplicated, 0u);
   EXPECT_EQ(counters.payload_errors, 0u);
-  EXPECT_EQ(run.transport().ports().size(), kRanks);
+  EXPECT_EQ(run.transport().ports().size(), testing::kWorkerRanks);
   for (const FlowCounters& flow : run.transport().flows())
     EXPECT_EQ(flow.messages,
               kIterations * run.plan().transport.connections[flow.connection.value].messages_per_iteration);
@@ -179,10 +45,11 @@ TEST_P(WorkerRuns, DeliverEveryMessageOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, WorkerRuns,
-                         ::testing::Values(Case{2}, Case{3}, Case{4}, Case{2, SwitchThread::kItsOwn},
-                                           Case{2, SwitchThread::kOfAWorker, 20'000},
-                                           Case{4, SwitchThread::kOfAWorker, 0, PortUse::kShared},
-                                           Case{3, SwitchThread::kOfAWorker, 20'000, PortUse::kShared}));
+                         ::testing::Values(WorkerCase{2}, WorkerCase{3}, WorkerCase{4},
+                                           WorkerCase{2, SwitchThread::kItsOwn},
+                                           WorkerCase{2, SwitchThread::kOfAWorker, 20'000},
+                                           WorkerCase{4, SwitchThread::kOfAWorker, 0, PortUse::kShared},
+                                           WorkerCase{3, SwitchThread::kOfAWorker, 20'000, PortUse::kShared}));
 
 }  // namespace
 }  // namespace rankwire
