@@ -12,7 +12,7 @@ namespace rankwire {
 namespace {
 
 /// Ranks of NCCL's are 32-bit, and a run has no more.
-constexpr int64_t kMostMembers = int64_t{1} << 20;
+constexpr int64_t kMostRanksOfComm = int64_t{1} << 20;
 
 constexpr const char* kLogMore = "log with NCCL_DEBUG_SUBSYS=INIT,COLL, which has the ranks of communicators";
 
@@ -94,7 +94,7 @@ void NcclJob::number_members(Conversion& conversion) {
   std::map<std::string, std::vector<uint32_t>> without;  // a rank, by communicator
   for (uint32_t i = 0; i < members_.size(); ++i) {
     NcclMember& member = members_[i];
-    if (member.ranks < 1 || member.ranks > kMostMembers || member.rank >= member.ranks) {
+    if (member.ranks < 1 || member.ranks > kMostRanksOfComm || member.rank >= member.ranks) {
       fail_input("{}: {}: rank {} of a communicator of {}", member.file, processes_[member.process], member.rank,
                  member.ranks);
     }

@@ -8,7 +8,7 @@
 namespace rankwire {
 namespace {
 
-constexpr Duration kLatest = seconds(1'000'000);
+constexpr Duration kLatestStep = seconds(1'000'000);
 
 }  // namespace
 
@@ -29,7 +29,8 @@ void ServingInstance::advance(Duration until) {
     free_ = start;
     Batch batch = next_batch();
     free_ += cost_.estimate(batch);
-    if (free_ > kLatest) fail_input("inference: batches end later than after 10^6 s; raise peak or memory_bandwidth");
+    if (free_ > kLatestStep)
+      fail_input("inference: batches end later than after 10^6 s; raise peak or memory_bandwidth");
     end(batch);
     batches_.push_back(std::move(batch));
   }

@@ -7,36 +7,30 @@
 #include "emulator/simulator/network_model.h"
 #include "fabric/network.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/no_record.h"
 #include "tests/engine/workload_builder.h"
 
 namespace rankwire::bench {
 namespace {
 
-constexpr uint32_t kRanks = 8;
-constexpr uint32_t kNodes = 20'000;  // a rank
-
-class NoRecord final : public RecordSink {
- public:
-  void operations(std::span<const OperationRecord>) noexcept override {}
-  void messages(std::span<const MessageRecord>) noexcept override {}
-  bool wants_messages() const noexcept override { return false; }
-};
+constexpr uint32_t kChainRanks = 8;
+constexpr uint32_t kChainNodes = 20'000;  // a rank
 
 Workload chain_of_computes() {
-  testing::WorkloadBuilder builder(kRanks);
-  for (uint32_t r = 0; r < kRanks; ++r) {
+  testing::WorkloadBuilder builder(kChainRanks);
+  for (uint32_t r = 0; r < kChainRanks; ++r) {
     uint32_t last = builder.compute(r, microseconds(1));
-    for (uint32_t n = 1; n < kNodes; ++n) last = builder.compute(r, microseconds(1), {last});
+    for (uint32_t n = 1; n < kChainNodes; ++n) last = builder.compute(r, microseconds(1), {last});
   }
   return builder.build();
 }
 
 Workload chain_with_all_reduces() {
-  testing::WorkloadBuilder builder(kRanks);
+  testing::WorkloadBuilder builder(kChainRanks);
   const GroupId world = builder.group("world", {0, 1, 2, 3, 4, 5, 6, 7});
-  for (uint32_t r = 0; r < kRanks; ++r) {
+  for (uint32_t r = 0; r < kChainRanks; ++r) {
     uint32_t last = builder.compute(r, microseconds(1));
-    for (uint32_t n = 2; n < kNodes; n += 2) {
+    for (uint32_t n = 2; n < kChainNodes; n += 2) {
       last = builder.collective(r, CollectiveKind::kAllReduce, world, 64 << 10, {last});
       last = builder.compute(r, microseconds(1), {last});
     }
@@ -46,11 +40,11 @@ Workload chain_with_all_reduces() {
 
 /// Nodes a second of the loop alone; reading, planning and building are not in it.
 double nodes_a_second(const Workload& workload) {
-  const Placement placement =
-      place_ranks(kRanks, {.hosts = kRanks, .ports = kRanks, .addresses = {.first = Ipv4Address{0xC6120001}}});
+  const Placement placement = place_ranks(
+      kChainRanks, {.hosts = kChainRanks, .ports = kChainRanks, .addresses = {.first = Ipv4Address{0xC6120001}}});
   const Plan plan = make_plan(workload, placement, {}, 1);
   const Bandwidth rate(100'000'000'000);
-  NetworkModel model(star_network({.port_bandwidth = std::vector<Bandwidth>(kRanks, rate),
+  NetworkModel model(star_network({.port_bandwidth = std::vector<Bandwidth>(kChainRanks, rate),
                                    .framing = rocev2_framing(Bytes(4096)),
                                    .local_bandwidth = rate},
                                   plan.transport));
@@ -65,7 +59,7 @@ double nodes_a_second(const Workload& workload) {
   return static_cast<double>(engine.nodes_completed()) / took.count();
 }
 
-void print_rate(const char* what, const Workload& workload) {
+void print_executions(const char* what, const Workload& workload) {
   std::vector<double> rates;
   for (int i = 0; i < kRuns; ++i) rates.push_back(nodes_a_second(workload));
   std::printf("engine        %-44s %8.2f M nodes/s\n", what, median(rates) / 1e6);
@@ -74,8 +68,8 @@ void print_rate(const char* what, const Workload& workload) {
 }  // namespace
 
 void engine_nodes(Dpdk&) {
-  print_rate("8 ranks, chains of computes", chain_of_computes());
-  print_rate("8 ranks, compute -> 64 KiB ring all-reduce", chain_with_all_reduces());
+  print_executions("8 ranks, chains of computes", chain_of_computes());
+  print_executions("8 ranks, compute -> 64 KiB ring all-reduce", chain_with_all_reduces());
 }
 
 }  // namespace rankwire::bench

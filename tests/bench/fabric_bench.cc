@@ -13,9 +13,9 @@ namespace rankwire::bench {
 namespace {
 
 constexpr uint32_t kArity = 16, kHosts = 1024;
-constexpr Line kLine{Bandwidth(400'000'000'000), nanoseconds(500)};
-constexpr uint16_t kLength = 4178;  // 4096 B of payload
-constexpr uint32_t kFlight = 128;   // frames of a host that are in the fabric at once: 6 us at line rate need 72
+constexpr Line kFabricLine{Bandwidth(400'000'000'000), nanoseconds(500)};
+constexpr uint16_t kFabricFrame = 4178;  // 4096 B of payload
+constexpr uint32_t kFlight = 128;        // frames of a host that are in the fabric at once: 6 us at line rate need 72
 
 /// A host without a transport: it keeps kFlight of its frames to one other host on the way, which its line to the
 /// fabric spaces. Frames are headers alone, with a payload by reference that nobody reads.
@@ -81,7 +81,7 @@ class RawSource final : public FramePort {
     frame.head[32] = frame.head[4], frame.head[33] = frame.head[5];
     frame.head_length = 64;
     frame.payload = frame.head;
-    frame.payload_length = kLength - 64;
+    frame.payload_length = kFabricFrame - 64;
   }
 
   FramePool& pool_;
@@ -102,7 +102,7 @@ std::vector<uint32_t> permutation() {
   return order;
 }
 
-void run(const char* name, Spreading spreading) {
+void print_spreading(const char* name, Spreading spreading) {
   FramePool pool(kHosts * (kFlight + 8), 128);
   Doorbells bells(kHosts);
   std::vector<std::unique_ptr<RawSource>> hosts;
@@ -123,8 +123,8 @@ void run(const char* name, Spreading spreading) {
   options.stations = stations;
   options.bells = &bells;
   options.frames = kHosts * (kFlight + 8);
-  VirtualFabric fabric(fat_tree({.k = kArity, .uplink = kLine}, std::vector<Line>(kHosts, kLine)), ports, {&device, 1},
-                       options);
+  VirtualFabric fabric(fat_tree({.k = kArity, .uplink = kFabricLine}, std::vector<Line>(kHosts, kFabricLine)), ports,
+                       {&device, 1}, options);
   const std::vector<uint32_t> peers = permutation();
   for (uint32_t h = 0; h < kHosts; ++h) hosts[h]->start(peers[h]);
   Time now;
@@ -147,7 +147,7 @@ void run(const char* name, Spreading spreading) {
       "hosts' line rate%s\n",
       name, kArity, kHosts, median(rates) / 1e6,
       100.0 * static_cast<double>(delivered) *
-          static_cast<double>(serialization_time(line_bytes(kLength), kLine.rate).ps) /
+          static_cast<double>(serialization_time(line_bytes(kFabricFrame), kFabricLine.rate).ps) /
           (kHosts * static_cast<double>(now.ps)),
       fabric.conserved() ? "" : ", FRAMES MISSING");
 }
@@ -155,8 +155,8 @@ void run(const char* name, Spreading spreading) {
 }  // namespace
 
 void fabric_hops(Dpdk&) {
-  run("flow", Spreading::kFlow);
-  run("spray", Spreading::kPacket);
+  print_spreading("flow", Spreading::kFlow);
+  print_spreading("spray", Spreading::kPacket);
 }
 
 }  // namespace rankwire::bench

@@ -46,7 +46,7 @@ void write_matrix(const std::string& path, std::span<const uint32_t> to, Bytes m
   if (!matrix.flush()) fail_run("{}: {}", path, std::strerror(errno));
 }
 
-double seconds_of(const timeval& time) {
+double to_seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
@@ -54,7 +54,7 @@ double seconds_of(const timeval& time) {
 double children_seconds() {
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
-  return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+  return to_seconds(usage.ru_utime) + to_seconds(usage.ru_stime);
 }
 
 struct HtsimRun {
@@ -62,7 +62,7 @@ struct HtsimRun {
   size_t finished = 0;  ///< flows
 };
 
-HtsimRun run(const std::string& program, const std::string& folder, size_t hosts, uint32_t end_us) {
+HtsimRun run_htsim(const std::string& program, const std::string& folder, size_t hosts, uint32_t end_us) {
   const std::string command = fmt::format(
       "cd '{}' && exec timeout --kill-after=2 600 '{}' -nodes {} -tiers 3 -conns {} -tm matrix -linkspeed 100000 "
       "-mtu 4096 -strat ecmp_host -paths 128 -queue_type lossless_input -pfc_thresholds 12 15 -q 1000 -seed 1 "
@@ -89,8 +89,8 @@ std::optional<double> htsim_seconds(std::span<const uint32_t> to, Bytes message)
   const std::string program = std::filesystem::absolute(named);
   const Folder folder;
   write_matrix(folder.path() + "/matrix", to, message);
-  const HtsimRun set_up = run(program, folder.path(), to.size(), 1);
-  const HtsimRun whole = run(program, folder.path(), to.size(), 5000);
+  const HtsimRun set_up = run_htsim(program, folder.path(), to.size(), 1);
+  const HtsimRun whole = run_htsim(program, folder.path(), to.size(), 5000);
   if (whole.finished != to.size())
     fail_run("RANKWIRE_HTSIM, {}: {} of {} flows finished; htsim_roce was expected", program, whole.finished,
              to.size());

@@ -49,7 +49,7 @@ double most_memory_mib() {
 }
 
 template <class Work>
-void measure(const char* what, double megabytes, Work work) {
+void print_reading(const char* what, double megabytes, Work work) {
   const double begin = cpu_seconds();
   work();
   std::printf("kineto        %-44s %8.0f MB/s, at most %.0f MiB resident\n", what, megabytes / (cpu_seconds() - begin),
@@ -63,11 +63,11 @@ void read_and_convert(uint64_t operators) {
   const double megabytes = static_cast<double>(std::filesystem::file_size(path)) / 1e6;
   std::printf("kineto        %.0f MB, %.1f M events, CPU time; %.0f MiB resident before\n", megabytes,
               3e-6 * static_cast<double>(operators), most_memory_mib());
-  measure("read", megabytes, [&] {
+  print_reading("read", megabytes, [&] {
     Warnings warnings;
     read_kineto(path, warnings);
   });
-  measure("converted to Chakra", megabytes, [&] {
+  print_reading("converted to Chakra", megabytes, [&] {
     ConversionProgress progress;
     convert_pytorch(pair_pytorch_files({path}), folder / "out", progress);
   });

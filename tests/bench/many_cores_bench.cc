@@ -18,7 +18,7 @@
 namespace rankwire::bench {
 namespace {
 
-constexpr size_t kLine = 64;
+constexpr size_t kCacheLine = 64;
 constexpr size_t kFarMemory = size_t{256} << 20;  // more than the caches of a socket
 /// Queue pairs whose state fits into a core's own cache, at 0.5 KiB each, and some that fit into no cache.
 constexpr uint32_t kFew = 64, kMany = 131'072;
@@ -27,13 +27,13 @@ constexpr double kStateLines = 7;
 /// A socket of today: 12 channels of DDR5-4800, of which copies reach some 80 %.
 constexpr double kSocketBytes = 12 * 4.8e9 * 8 * 0.8;
 
-struct alignas(kLine) Line {
+struct alignas(kCacheLine) CacheLine {
   size_t next = 0;
 };
 
 /// How long a load takes whose line is in no cache, and whose address the load before it gives.
 double miss_seconds() {
-  std::vector<Line> lines(kFarMemory / sizeof(Line));
+  std::vector<CacheLine> lines(kFarMemory / sizeof(CacheLine));
   std::vector<size_t> order(lines.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::shuffle(order.begin(), order.end(), std::mt19937_64(1));
@@ -70,7 +70,7 @@ double copy_rate(const std::vector<uint32_t>& cores) {
 }
 
 /// Of a core that sends one packet of each queue pair in turn.
-double packets_a_second(FramePort& port, uint32_t connections) {
+double rate_of_stream(FramePort& port, uint32_t connections) {
   const auto stream = stream_into_nothing(port, {.connections = connections, .turn = 1});
   for (int warm = 0; warm < 256; ++warm) stream->turn();
   stream->sent();
@@ -85,7 +85,7 @@ double packets_a_second(FramePort& port, uint32_t connections) {
 /// Two bounds: payload through memory, which a port's DMA reads, or writes for a core to read it once for the checksum;
 /// and payload that stays in caches, where ports write into them (DDIO). State is read and written back in either.
 void print_model(double packets, uint32_t mtu) {
-  constexpr double kState = 2 * kStateLines * kLine;
+  constexpr double kState = 2 * kStateLines * kCacheLine;
   const double through_memory = kSocketBytes / (kState + 3.0 * mtu), in_caches = kSocketBytes / kState;
   for (const uint32_t cores : {16u, 32u}) {
     const double by_cores = cores * packets;
@@ -106,8 +106,8 @@ void many_cores(Dpdk& dpdk) {
   const auto port = open_dpdk_port(dpdk.environment(), "net_null0", {.frames = 4095});
   std::vector<double> few, many, misses_found;
   for (int i = 0; i < kRuns; ++i) {
-    few.push_back(packets_a_second(*port, kFew));
-    many.push_back(packets_a_second(*port, kMany));
+    few.push_back(rate_of_stream(*port, kFew));
+    many.push_back(rate_of_stream(*port, kMany));
     misses_found.push_back(miss_seconds());
   }
   const double miss = median(misses_found);

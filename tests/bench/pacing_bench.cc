@@ -20,10 +20,10 @@ namespace {
 constexpr Bandwidth kLine(10'000'000'000);
 constexpr uint32_t kMtu = 4096;
 constexpr uint32_t kLineOverhead = 24;  // of a frame: FCS, preamble, gap
-constexpr Bytes kMessage(1 << 20);
+constexpr Bytes kPacedMessage(1 << 20);
 constexpr size_t kWindows = 5;       // without a stall are wanted,
 constexpr size_t kMostWindows = 25;  // where the machine lets this many have them
-constexpr Duration kWindow = seconds(1);
+constexpr Duration kPacedTime = seconds(1);
 
 TransportPlan one_connection() {
   TransportPlan plan = plan_of_two_nics();
@@ -32,7 +32,7 @@ TransportPlan one_connection() {
   connection.id = ConnectionId(0);
   connection.source_nic = NicId(0);
   connection.destination_nic = NicId(1);
-  connection.largest_message = kMessage;
+  connection.largest_message = kPacedMessage;
   plan.connections.push_back(connection);
   return plan;
 }
@@ -55,9 +55,9 @@ struct Reading {
 };
 
 /// A source that never runs out of messages, and its destination, on one core.
-class Stream {
+class PacedStream {
  public:
-  explicit Stream(Bandwidth rate)
+  explicit PacedStream(Bandwidth rate)
       : paced_(rate < kLine),
         links_(make_memory_link(pool_, 1024, "link")),
         source_(options_of(rate), {{PortId(0), links_.first.get(), kLine}}),
@@ -69,7 +69,7 @@ class Stream {
     destination_.connect(ends);
     for (uint32_t i = 0; i < plan.messages_in_flight; ++i) post();
   }
-  ~Stream() {
+  ~PacedStream() {
     source_.close();
     destination_.close();
   }
@@ -97,7 +97,7 @@ class Stream {
   }
   void post() {
     Message message;
-    message.bytes = kMessage;
+    message.bytes = kPacedMessage;
     message.connection = ConnectionId(0);
     message.index = posted_++;
     source_.post(now_, {&message, 1});
@@ -132,14 +132,14 @@ double error_of(const Reading& before, const Reading& after, Bandwidth rate, Dur
 }
 
 void print_precision(Bandwidth rate) {
-  Stream stream(rate);
+  PacedStream stream(rate);
   std::vector<double> errors;     // of windows without a stall, percent
   std::vector<double> scheduled;  // of all, over the time that the schedule has not lost
   Reading before = stream.run(milliseconds(100));
   uint64_t slips = 0;
   Duration slipped;
   while (errors.size() < kWindows && scheduled.size() < kMostWindows) {
-    const Reading after = stream.run(kWindow);
+    const Reading after = stream.run(kPacedTime);
     slips += after.slips - before.slips;
     const Duration lost = after.slipped - before.slipped;
     slipped += lost;

@@ -18,6 +18,7 @@
 #include "emulator/symmetry/folded_run.h"
 #include "fabric/network.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/no_record.h"
 #include "tests/engine/workload_builder.h"
 #include "tests/temporary_folder.h"
 
@@ -25,14 +26,7 @@ namespace rankwire::bench {
 namespace {
 
 constexpr Bandwidth kPortRate(400'000'000'000);
-constexpr Bytes kGigabyte(1 << 30);
-
-class NoRecord final : public RecordSink {
- public:
-  void operations(std::span<const OperationRecord>) noexcept override {}
-  void messages(std::span<const MessageRecord>) noexcept override {}
-  bool wants_messages() const noexcept override { return false; }
-};
+constexpr Bytes kGibibyte(1 << 30);
 
 /// What is run, and where.
 struct Case {
@@ -92,7 +86,7 @@ void simulate(Case& c) {
 
 /// Runs the case that `make` makes in a process of its own.
 template <class Make>
-void measure(const char* what, const char* stated, Make make) {
+void print_simulation(const char* what, const char* stated, Make make) {
   std::printf("simulate      %-52s", what);
   std::fflush(stdout);
   const pid_t child = fork();
@@ -117,7 +111,7 @@ void measure(const char* what, const char* stated, Make make) {
 Case one_all_reduce(uint32_t ranks) {
   testing::WorkloadBuilder builder(ranks);
   const GroupId world = builder.group("world", all(ranks));
-  for (uint32_t r = 0; r < ranks; ++r) builder.collective(r, CollectiveKind::kAllReduce, world, kGigabyte.count);
+  for (uint32_t r = 0; r < ranks; ++r) builder.collective(r, CollectiveKind::kAllReduce, world, kGibibyte.count);
   Case c;
   c.workload = builder.build();
   c.schedule.channels = 4;
@@ -131,7 +125,7 @@ Case uneven_all_reduce() {
   const GroupId world = builder.group("world", all(kRanks));
   for (uint32_t r = 0; r < kRanks; ++r) {
     const uint32_t before = builder.compute(r, microseconds(r == 700 ? 11 : 10));
-    builder.collective(r, CollectiveKind::kAllReduce, world, kGigabyte.count, {before});
+    builder.collective(r, CollectiveKind::kAllReduce, world, kGibibyte.count, {before});
   }
   Case c;
   c.workload = builder.build();
@@ -188,19 +182,22 @@ Case transformer(const std::filesystem::path& archive) {
 }  // namespace
 
 void simulate_small(Dpdk&) {
-  measure("ring all-reduce, 1 GiB, 4 channels, 256 ranks", "0.48 s, 36 MiB", [] { return one_all_reduce(256); });
-  measure("ring all-reduce, 1 GiB, 4 channels, 1024 ranks", "13.2 s, 356 MiB", [] { return one_all_reduce(1024); });
-  measure("8 ranks, 100k nodes each, comp -> all-reduce", "14.1 s, 982 MiB", long_chain);
-  measure("8 ranks, 10k rings of 64 KiB ready at once", "not done in 166 s", many_at_once);
+  print_simulation("ring all-reduce, 1 GiB, 4 channels, 256 ranks", "0.48 s, 36 MiB",
+                   [] { return one_all_reduce(256); });
+  print_simulation("ring all-reduce, 1 GiB, 4 channels, 1024 ranks", "13.2 s, 356 MiB",
+                   [] { return one_all_reduce(1024); });
+  print_simulation("8 ranks, 100k nodes each, comp -> all-reduce", "14.1 s, 982 MiB", long_chain);
+  print_simulation("8 ranks, 10k rings of 64 KiB ready at once", "not done in 166 s", many_at_once);
 }
 
 void simulate_uneven(Dpdk&) {
-  measure("1024 ranks, one port 1 % slower, one rank 1 us late", "none", uneven_all_reduce);
+  print_simulation("1024 ranks, one port 1 % slower, one rank 1 us late", "none", uneven_all_reduce);
 }
 
 void simulate_large(Dpdk&) {
-  measure("ring all-reduce, 1 GiB, 4 channels, 4096 ranks", "259 s, 5458 MiB", [] { return one_all_reduce(4096); });
-  measure("ring all-reduce, 1 GiB, 4 channels, 16384 ranks", "none", [] { return one_all_reduce(16384); });
+  print_simulation("ring all-reduce, 1 GiB, 4 channels, 4096 ranks", "259 s, 5458 MiB",
+                   [] { return one_all_reduce(4096); });
+  print_simulation("ring all-reduce, 1 GiB, 4 channels, 16384 ranks", "none", [] { return one_all_reduce(16384); });
 }
 
 void simulate_transformer(Dpdk&) {
@@ -211,7 +208,7 @@ void simulate_transformer(Dpdk&) {
     std::printf("simulate      skipped: no %s\n", archive.c_str());
     return;
   }
-  measure("256 ranks of a transformer (TP 8, PP 8, DP 4)", "none", [&] { return transformer(archive); });
+  print_simulation("256 ranks of a transformer (TP 8, PP 8, DP 4)", "none", [&] { return transformer(archive); });
 }
 
 }  // namespace rankwire::bench

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kPorts = 4;
 constexpr size_t kBurst = 32;
-constexpr uint16_t kLength = 1082;
+constexpr uint16_t kStarFrame = 1082;
 
 using Links = std::vector<std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>>>;
 
@@ -42,13 +42,13 @@ class Star {
         std::memset(frame.head, 0, 64);
         frame.head[5] = static_cast<uint8_t>((i + 1) % kPorts + 1);
         frame.head[11] = static_cast<uint8_t>(i + 1);
-        frame.head_length = kLength;
+        frame.head_length = kStarFrame;
       }
       const size_t taken = nic.transmit(now_, std::span(frames).first(n));
       nic.release(std::span(frames).first(n).subspan(taken));
     }
-    now_ +=
-        serialization_time(Bytes(static_cast<int64_t>(line_bytes(kLength).count * kBurst)), Bandwidth(400'000'000'000));
+    now_ += serialization_time(Bytes(static_cast<int64_t>(line_bytes(kStarFrame).count * kBurst)),
+                               Bandwidth(400'000'000'000));
     switch_->step(now_);
     size_t received = 0;
     for (const auto& link : links_) {

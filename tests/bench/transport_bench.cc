@@ -98,9 +98,9 @@ RoceOptions stream_options(const Load& load) {
 }
 
 /// A stream of messages on all connections; every message that is acknowledged is followed by the next.
-class Stream {
+class MessageStream {
  public:
-  Stream(RoceTransport& transport, uint32_t connections) : transport_(transport), next_(connections) {}
+  MessageStream(RoceTransport& transport, uint32_t connections) : transport_(transport), next_(connections) {}
 
   void start(Time now) noexcept {
     for (uint32_t i = 0; i < kMessagesEach; ++i)
@@ -192,7 +192,7 @@ class StreamIntoNothing final : public StreamEnd {
   AcknowledgingPort port_;
   RoceTransport transport_;
   RealClock clock_;
-  Stream stream_;
+  MessageStream stream_;
 };
 
 /// On one core, into a port that drops them.
@@ -222,7 +222,7 @@ class LoopSource final : public StreamEnd {
  private:
   const std::unique_ptr<RoceTransport> transport_;
   RealClock clock_;
-  Stream stream_;
+  MessageStream stream_;
 };
 
 class LoopDestination final : public StreamEnd {

@@ -23,9 +23,9 @@
 namespace rankwire::bench {
 namespace {
 
-constexpr Line kLine{Bandwidth(100'000'000'000), nanoseconds(500)};
-constexpr Bytes kMessage(2'000'000);
-constexpr uint32_t kWindow = 512;  // packets: more than a message, so that flow control alone holds a host back
+constexpr Line kTwinLine{Bandwidth(100'000'000'000), nanoseconds(500)};
+constexpr Bytes kTwinMessage(2'000'000);
+constexpr uint32_t kTwinWindow = 512;  // packets: more than a message, so that flow control alone holds a host back
 constexpr size_t kQueueFrames = 1024;
 constexpr uint32_t kFrames = 512;                                                // a host
 constexpr uint32_t kFrameBytes = kHeaderRoom + kMaxControlBytes + kTrailerRoom;  // payload is by reference
@@ -41,7 +41,7 @@ constexpr uint32_t hosts_of(uint32_t arity) {
 }
 
 /// Every host sends to one other, no two to the same.
-std::vector<uint32_t> permutation(uint32_t hosts) {
+std::vector<uint32_t> seeded_peers(uint32_t hosts) {
   std::vector<uint32_t> order(hosts);
   for (uint32_t h = 0; h < hosts; ++h) order[h] = h;
   Random random(1);
@@ -52,7 +52,7 @@ std::vector<uint32_t> permutation(uint32_t hosts) {
 TransportPlan plan_of(uint32_t hosts) {
   TransportPlan plan;
   plan.ranks = plan.messages_in_flight = hosts;
-  const std::vector<uint32_t> peers = permutation(hosts);
+  const std::vector<uint32_t> peers = seeded_peers(hosts);
   for (uint32_t h = 0; h < hosts; ++h) {
     plan.nics.push_back({.id = NicId(h),
                          .port = PortId(h),
@@ -65,7 +65,7 @@ TransportPlan plan_of(uint32_t hosts) {
     connection.destination = RankId(peers[h]);
     connection.source_nic = NicId(h);
     connection.destination_nic = NicId(peers[h]);
-    connection.largest_message = kMessage;
+    connection.largest_message = kTwinMessage;
     plan.connections.push_back(connection);
   }
   return plan;
@@ -73,7 +73,7 @@ TransportPlan plan_of(uint32_t hosts) {
 
 RoceOptions transport_options() {
   RoceOptions options;
-  options.profile.window = kWindow;
+  options.profile.window = kTwinWindow;
   options.profile.ack_every = 1;
   options.profile.requests_per_ack = 1;
   options.profile.timeout_exponent = 16;  // 0.27 s: nothing is lost
@@ -143,7 +143,7 @@ class Twin {
     for (uint32_t h = 0; h < hosts_; ++h) {
       auto [nic, end] = make_memory_link(pool_, kQueueFrames, "host", {&bells_, h}, {&arrivals_, h});
       ends.push_back(end.get());
-      bindings.push_back({PortId(h), nic.get(), kLine.rate});
+      bindings.push_back({PortId(h), nic.get(), kTwinLine.rate});
       stations.push_back({plan_.nics[h].mac, h});
       links_.push_back(std::move(nic));
       links_.push_back(std::move(end));
@@ -154,8 +154,9 @@ class Twin {
     options.addresses = hosts_;
     options.frames = hosts_ * kFrames;
     const FabricSwitchOptions device = switch_options();
-    fabric_ = std::make_unique<VirtualFabric>(fat_tree({.k = arity, .uplink = kLine}, std::vector<Line>(hosts_, kLine)),
-                                              ends, std::span(&device, 1), options);
+    fabric_ = std::make_unique<VirtualFabric>(
+        fat_tree({.k = arity, .uplink = kTwinLine}, std::vector<Line>(hosts_, kTwinLine)), ends, std::span(&device, 1),
+        options);
     transport_ = std::make_unique<RoceTransport>(transport_options(), bindings, &arrivals_);
     if (!transport_->connect(transport_->prepare(plan_)).empty()) fail_run("the twin's connections failed");
   }
@@ -197,7 +198,7 @@ class Twin {
   void post(uint32_t host) {
     Message message;
     message.id.source = host;
-    message.bytes = kMessage;
+    message.bytes = kTwinMessage;
     message.connection = ConnectionId(host);
     if (transport_->post(now_, {&message, 1}) != 1) fail_run("a message was refused");
   }
@@ -230,7 +231,7 @@ struct Measured {
   Time end;
 };
 
-Measured measure(uint32_t arity) {
+Measured measure_twin(uint32_t arity) {
   const double begin = cpu_seconds();
   Twin twin(arity);
   const double built = cpu_seconds();
@@ -261,14 +262,14 @@ void print_peer(const std::vector<double>& seconds, const std::vector<double>& r
       median(seconds), fastest, slowest, median(ratios), least, most);
 }
 
-void run(uint32_t arity) {
-  const std::vector<uint32_t> to = permutation(hosts_of(arity));
+void print_twin(uint32_t arity) {
+  const std::vector<uint32_t> to = seeded_peers(hosts_of(arity));
   std::vector<Measured> runs;
   // Other users of the machine come and go, so each run of the peer is compared with ours just before and just after.
   std::vector<double> theirs, ratios;
   for (int i = 0; i < kRuns; ++i) {
-    const double peer = i > 0 ? htsim_seconds(to, kMessage).value_or(0) : 0;  // 0: there is none
-    runs.push_back(measure(arity));
+    const double peer = i > 0 ? htsim_seconds(to, kTwinMessage).value_or(0) : 0;  // 0: there is none
+    runs.push_back(measure_twin(arity));
     if (peer == 0) continue;
     theirs.push_back(peer);
     ratios.push_back(2 * peer / (runs[i - 1].took + runs[i].took));
@@ -290,11 +291,11 @@ void run(uint32_t arity) {
 }  // namespace
 
 void twin_permutation(Dpdk&) {
-  run(16);
+  print_twin(16);
 }
 
 void twin_permutation_small(Dpdk&) {
-  run(8);
+  print_twin(8);
 }
 
 }  // namespace rankwire::bench
