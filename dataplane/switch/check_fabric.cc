@@ -57,7 +57,7 @@ void check_fabric(const Topology& topology, size_t hosts, std::span<const Fabric
     if (event.cable >= topology.cables.size() + topology.hosts.size())
       fail_input("there is no cable {} to change", event.cable);
     const CableCondition& condition = event.condition;
-    if (condition.rate && (event.cable >= topology.cables.size() || condition.rate->bits_per_second <= 0))
+    if (condition.rate && condition.rate->bits_per_second <= 0)
       fail_input("cable {} cannot have a rate of {} bit/s", event.cable, condition.rate->bits_per_second);
     if (condition.latency < Duration()) fail_input("cable {} cannot become shorter than it is", event.cable);
     if (event.at < last) fail_input("changes of cables are not in the order of time");

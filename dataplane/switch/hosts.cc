@@ -19,6 +19,10 @@ FabricHosts::FabricHosts(FabricTables& tables, FrameReader& reader, FabricAgenda
       agenda_(agenda),
       bells_(options.bells),
       observer_(options.observer),
+      may_slow_down_(std::ranges::any_of(options.schedule,
+                                         [&](const CableEvent& event) {
+                                           return event.cable >= tables.topology.cables.size() && event.condition.rate;
+                                         })),
       deliveries_(std::vector<uint32_t>(tables.port_count), tables.reach, tables.port_count),
       due_(tables.port_count),
       refused_(tables.port_count) {
@@ -30,7 +34,12 @@ FabricHosts::FabricHosts(FabricTables& tables, FrameReader& reader, FabricAgenda
 
 Time FabricHosts::next_outside() const noexcept {
   Time next = Time::never();
-  const auto look = [&](uint32_t host) { next = std::min(next, tables_.hosts[host].port->next_event()); };
+  const auto look = [&](uint32_t host) {
+    Time event = tables_.hosts[host].port->next_event();
+    if (may_slow_down_ && tables_.line_of(tables_.ports[tables_.first_host_port + host]).is_slowed)
+      event = std::max(event, tables_.hosts[host].input_free);
+    next = std::min(next, event);
+  };
   if (bells_ != nullptr) {
     bells_->look(look);
   } else {
@@ -57,7 +66,8 @@ void FabricHosts::listen(Time now) noexcept {
   ringing_.clear();
 }
 
-/// Takes what waits at the host's port, as far as there is room.
+/// Takes what waits at the host's port, as far as there is room. By a line that is slower than the port a frame is
+/// taken when the one before has left, so that what is not sent yet has the rate of its time.
 void FabricHosts::receive(uint32_t number, Time now) noexcept {
   FabricHost& host = tables_.host_of(number);
   FabricLine& line = tables_.line_of(tables_.ports[number]);
@@ -65,9 +75,10 @@ void FabricHosts::receive(uint32_t number, Time now) noexcept {
   const bool decides_early = device.options.forwarding == Forwarding::kCutThrough;
   FrameRoom<kBurst> room_of_burst;
   const std::span<Frame> burst = room_of_burst.frames();
-  size_t n = 0;
+  size_t n = 0, most = kBurst;
   do {
-    const size_t room = std::min<size_t>(kBurst, tables_.packets.room());
+    if (line.is_slowed) most = host.input_free <= now ? 1 : 0;
+    const size_t room = std::min<size_t>(most, tables_.packets.room());
     n = room == 0 ? 0 : host.port->receive(now, burst.first(room));
     for (const Frame& frame : burst.first(n)) {
       const Time begun = std::max(frame.arrival + line.latency, host.input_free);
@@ -89,7 +100,7 @@ void FabricHosts::receive(uint32_t number, Time now) noexcept {
     }
     host.rx_frames += n;
     handled_ += n;
-  } while (n == kBurst);
+  } while (n > 0 && n == most);
 }
 
 /// Hands out what has arrived at the host by `now`, and awaits what arrives next.

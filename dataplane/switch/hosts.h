@@ -74,6 +74,7 @@ class FabricHosts {
   FabricAgenda& agenda_;
   Doorbells* const bells_;
   FabricObserver* const observer_;
+  const bool may_slow_down_;          ///< cables of hosts, by the schedule
   std::vector<FramePort*> links_;     ///< of the hosts, close together
   FabricAgenda deliveries_;           ///< kDeliver alone: of each host's line the first frame
   bool is_ahead_ = false;             ///< what is for hosts goes to `ahead_`

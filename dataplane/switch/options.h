@@ -137,7 +137,7 @@ class FabricObserver {
 
 struct FabricOptions {
   LoadBalancingOptions balancing;
-  std::vector<CableEvent> schedule;         ///< in the order of time; cables of hosts keep their rate
+  std::vector<CableEvent> schedule;         ///< in the order of time
   Duration convergence;                     ///< from a cable's change until routes follow it, >= 0
   std::span<const FabricStation> stations;  ///< looked at by the constructor alone
   size_t addresses = 65536;                 ///< stations that can be known; beyond them the fabric floods

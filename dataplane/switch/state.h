@@ -86,10 +86,11 @@ struct alignas(64) FabricLine {
   Duration latency;
   Duration next_latency;   ///< of the switch at the other end of the cable
   bool next_cuts_through;  ///< the same
+  bool is_slowed;          ///< to a host, and slower than its port: there frames wait until it is free
 
   bool is_like(const FabricLine& other) const noexcept {
     return times.rate() == other.times.rate() && latency == other.latency && next_latency == other.next_latency &&
-           next_cuts_through == other.next_cuts_through;
+           next_cuts_through == other.next_cuts_through && is_slowed == other.is_slowed;
   }
 };
 

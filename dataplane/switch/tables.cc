@@ -86,7 +86,8 @@ FabricTables::FabricTables(const Topology& fabric, std::span<FramePort* const> h
 FabricLine FabricTables::line_in(uint32_t port, const CableCondition& condition) const noexcept {
   const Line& cable = topology.line_of(port);
   const Bandwidth rate = condition.rate ? std::min(*condition.rate, cable.rate) : cable.rate;
-  FabricLine line{LineTimes(rate), cable.latency + condition.latency, Duration(), false};
+  FabricLine line{LineTimes(rate), cable.latency + condition.latency, Duration(), false,
+                  is_host_port(port) && rate < cable.rate};
   if (is_host_port(port)) return line;
   const FabricSwitchOptions& next = switches[topology.switch_of(port ^ 1).value].options;
   line.next_latency = next.latency;

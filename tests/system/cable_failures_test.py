@@ -122,6 +122,13 @@ class CableFailures(RankwireTest):
         longer = self.compare(line, [far], "far", cuts=0)
         self.assertAlmostEqual(longer / MS, 0.04, delta=0.001)
 
+    def test_a_degraded_cable_of_a_port_is_slow_either_way(self):
+        # To the switch and from it: 3 ms of what is sent in 4 ms come later, of one pair of the two.
+        for port in ("p0", "p1"):
+            slow = {"a": port, "down": "2ms", "up": "6ms", "rate": "2.5Gbps"}
+            longer = self.compare({"topology": "star"}, [slow], port, cuts=0)
+            self.assertAlmostEqual(longer / MS, 3, delta=0.01)
+
     def test_a_cable_that_loses_frames_makes_them_be_sent_again(self):
         for name, lossy in (("between", {"a": "leaf0", "b": "spine0"}), ("host", {"a": "p2"})):
             failures = [lossy | {"down": "1ms", "up": "8ms", "loss": "0.1%"}]

@@ -37,6 +37,28 @@ TEST_F(FabricHostsTest, AFrameIsInTheSwitchALatencyAfterItsLastBit) {
   EXPECT_EQ(parts.hosts.handled(), 2u);
 }
 
+/// At half of the rate from the time 0 on, and at all of it again when the first frame has left: the second one, which
+/// waited at its port for that, takes half as long.
+TEST_F(FabricHostsTest, ASlowerCableTakesAFrameAtATime) {
+  const CableCondition slow{.rate = Bandwidth(5'000'000'000)};
+  options_.schedule = {{Time(), 0, slow}};
+  FabricParts& parts = make(star(lines(2)));
+  parts.outputs.change(0, slow, Time());
+  send(0, Time());
+  send(0, Time());
+  parts.hosts.listen(Time());
+  EXPECT_EQ(parts.tables.host_of(0).rx_frames, 1u);
+  const Time free(100'000 + 2 * kThousandByteTime);
+  EXPECT_EQ(next_event().at, free + device_.latency);
+  EXPECT_EQ(parts.hosts.next_outside(), free);
+  parts.hosts.listen(free - Duration(1));
+  EXPECT_EQ(parts.tables.host_of(0).rx_frames, 1u);
+  parts.outputs.change(0, kWholeCable, free);
+  parts.hosts.listen(free);
+  EXPECT_EQ(next_event().at, free + Duration(kThousandByteTime) + device_.latency);
+  EXPECT_EQ(parts.hosts.next_outside(), Time::never());
+}
+
 /// Decides with 64 of the bytes, 72 with the preamble and 88 with FCS and gap.
 TEST_F(FabricHostsTest, ACutThroughSwitchDecidesByTheHeaders) {
   device_.forwarding = Forwarding::kCutThrough;
