@@ -57,6 +57,7 @@ void connect(const Setup& setup, const Execution& execution, const std::atomic<b
   check(transport.connect(ends));
   check(establish(transport, devices_of(execution), execution.clock, setup.config.run.deadline, interrupted,
                   others_ready));
+  if (interrupted.load() && execution.machine != nullptr) execution.machine->let_all_go_on();
 }
 
 std::unique_ptr<WorkerEngines> engines_of(const Setup& setup, const Execution& execution, const WorkerShares* shares,

@@ -87,15 +87,24 @@ void MachineRun::exchange(std::vector<EndPoint>& ends) {
 bool MachineRun::all_ready() {
   if (all_ready_) return true;
   if (!machines_.leads()) {
-    if (!std::exchange(told_ready_, true)) machines_.send(0, MachineTag::kReady, "");
+    let_all_go_on();
     return all_ready_ = machines_.take_arrived(0, MachineTag::kReady).has_value();
   }
   ready_[0] = true;
   for (uint32_t machine = 1; machine < machines_.count(); ++machine)
     if (!ready_[machine]) ready_[machine] = machines_.take_arrived(machine, MachineTag::kReady).has_value();
-  if (!std::ranges::all_of(ready_, [](bool ready) { return ready; })) return false;
-  for (uint32_t machine = 1; machine < machines_.count(); ++machine) machines_.send(machine, MachineTag::kReady, "");
-  return all_ready_ = true;
+  if (std::ranges::all_of(ready_, [](bool ready) { return ready; })) let_all_go_on();
+  return all_ready_;
+}
+
+void MachineRun::let_all_go_on() {
+  if (!machines_.leads()) {
+    if (!std::exchange(told_ready_, true)) machines_.send(0, MachineTag::kReady, "");
+    return;
+  }
+  for (uint32_t machine = 1; !all_ready_ && machine < machines_.count(); ++machine)
+    machines_.send(machine, MachineTag::kReady, "");
+  all_ready_ = true;
 }
 
 void MachineRun::begin(RunTeam& team, std::span<SharedIterations> iterations) {

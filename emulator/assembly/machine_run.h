@@ -41,6 +41,8 @@ class MachineRun {
   void exchange(std::vector<EndPoint>& ends);
   /// This machine's connections are ready. Whether those of all are.
   bool all_ready();
+  /// The run is to end before that: nobody need wait for it.
+  void let_all_go_on();
   /// Agrees on when the clock starts, and makes one team of all workers until `end`. `iterations` by JobId.
   void begin(RunTeam& team, std::span<SharedIterations> iterations);
   void end() { watch_.reset(); }

@@ -230,6 +230,7 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
 }
 
 void PreparedRun::record_failure(const std::exception& error) {
+  if (!recorder_) return;  // it was complete by then
   try {
     recorder_->fail(error.what());
     tells_failure_ = true;
@@ -245,7 +246,7 @@ std::exception_ptr PreparedRun::emulate_as_far_as_it_goes(const RunControl& cont
     runs = emulate_all(control);
   } catch (const Error&) {
     dpdk_.reset();
-    if (!recorder_->has_begun()) throw;
+    if (!recorder_ || !recorder_->has_begun()) throw;
     return std::current_exception();
   }
   return nullptr;

@@ -11,6 +11,7 @@ namespace rankwire {
 namespace {
 
 constexpr std::chrono::milliseconds kTurn{1};
+constexpr const char* kNameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_";
 /// Of all pings of a machine.
 constexpr std::chrono::milliseconds kPingTime{200};
 
@@ -49,8 +50,10 @@ void Machines::introduce(const std::string& name) {
       all.erase(0, end + 1);
     }
   }
-  for (uint32_t machine = 1; machine < count(); ++machine) {
+  for (uint32_t machine = 0; machine < count(); ++machine) {
     const auto own = names_.begin() + machine;
+    if (leads() && own->find_first_not_of(kNameCharacters) != own->npos)
+      fail_input("'{}' is no name of a machine: letters, digits, '.', '-' and '_'", *own);
     if (leads() && std::find(names_.begin(), own, *own) != own)
       fail_input("two processes are on machine '{}': start one on each, or name them by --machine", *own);
   }

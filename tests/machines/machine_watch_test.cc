@@ -88,8 +88,7 @@ TEST_F(WatchedTeams, OneEndsTheRunForAll) {
     if (machines.own() == 1) own.team.end(Verdict::kStalled, "no progress for 5 s");
     wait_until([&] { return own.team.ended(); });
     EXPECT_EQ(own.team.verdict(), Verdict::kStalled);
-    EXPECT_EQ(own.team.reason(),
-              machines.own() == 1 ? "no progress for 5 s" : "on machine 'b': no progress for 5 s");
+    EXPECT_EQ(own.team.reason(), machines.own() == 1 ? "no progress for 5 s" : "on machine 'b': no progress for 5 s");
   });
 }
 
@@ -98,8 +97,8 @@ TEST_F(WatchedTeams, AMachineThatDiesEndsTheRunAndIsNamed) {
     if (machines.own() == 2) network_->cut_off(2);
     wait_until([&] { return own.team.ended(); });
     EXPECT_EQ(own.team.verdict(), Verdict::kFailed);
-    EXPECT_THAT(own.team.reason(), ::testing::StartsWith(machines.own() == 2 ? "machine 'a' has gone"
-                                                                             : "machine 'c' has gone"));
+    EXPECT_THAT(own.team.reason(),
+                ::testing::StartsWith(machines.own() == 2 ? "machine 'a' has gone" : "machine 'c' has gone"));
   });
 }
 
