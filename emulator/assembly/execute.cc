@@ -52,12 +52,13 @@ void connect(const Setup& setup, const Execution& execution, const std::atomic<b
   std::function<bool()> others_ready;
   if (execution.machine != nullptr) {
     execution.machine->exchange(ends);
-    others_ready = [&execution] { return execution.machine->all_ready(); };
+    others_ready = [&] { return execution.machine->all_ready(transport.ready()); };
   }
   check(transport.connect(ends));
   check(establish(transport, devices_of(execution), execution.clock, setup.config.run.deadline, interrupted,
                   others_ready));
-  if (interrupted.load() && execution.machine != nullptr) execution.machine->let_all_go_on();
+  // The others wait for this machine.
+  if (interrupted.load() && execution.machine != nullptr) fail_run("stopped by a signal");
 }
 
 std::unique_ptr<WorkerEngines> engines_of(const Setup& setup, const Execution& execution, const WorkerShares* shares,

@@ -84,27 +84,19 @@ void MachineRun::exchange(std::vector<EndPoint>& ends) {
   }
 }
 
-bool MachineRun::all_ready() {
-  if (all_ready_) return true;
+bool MachineRun::all_ready(bool own) {
+  if (all_ready_) return own;
   if (!machines_.leads()) {
-    let_all_go_on();
+    if (own && !std::exchange(told_ready_, true)) machines_.send(0, MachineTag::kReady, "");
     return all_ready_ = machines_.take_arrived(0, MachineTag::kReady).has_value();
   }
-  ready_[0] = true;
+  ready_[0] = own;
   for (uint32_t machine = 1; machine < machines_.count(); ++machine)
     if (!ready_[machine]) ready_[machine] = machines_.take_arrived(machine, MachineTag::kReady).has_value();
-  if (std::ranges::all_of(ready_, [](bool ready) { return ready; })) let_all_go_on();
-  return all_ready_;
-}
-
-void MachineRun::let_all_go_on() {
-  if (!machines_.leads()) {
-    if (!std::exchange(told_ready_, true)) machines_.send(0, MachineTag::kReady, "");
-    return;
-  }
-  for (uint32_t machine = 1; !all_ready_ && machine < machines_.count(); ++machine)
+  all_ready_ = std::ranges::all_of(ready_, [](bool ready) { return ready; });
+  for (uint32_t machine = 1; all_ready_ && machine < machines_.count(); ++machine)
     machines_.send(machine, MachineTag::kReady, "");
-  all_ready_ = true;
+  return all_ready_;
 }
 
 void MachineRun::begin(RunTeam& team, std::span<SharedIterations> iterations) {

@@ -39,10 +39,8 @@ class MachineRun {
   void compare_clocks();
   /// Sends the own ends to the machines of their peers, and adds those that come from there.
   void exchange(std::vector<EndPoint>& ends);
-  /// This machine's connections are ready. Whether those of all are.
-  bool all_ready();
-  /// The run is to end before that: nobody need wait for it.
-  void let_all_go_on();
+  /// Whether the connections of all machines are ready, of which `own` are this one's.
+  bool all_ready(bool own);
   /// Agrees on when the clock starts, and makes one team of all workers until `end`. `iterations` by JobId.
   void begin(RunTeam& team, std::span<SharedIterations> iterations);
   void end() { watch_.reset(); }

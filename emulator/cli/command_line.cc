@@ -240,7 +240,7 @@ struct CommandLine {
     run.footer(
         "Example: rankwire run configs/quickstart.yaml --out runs/first --set switch.loss=0.1%\n"
         "     or: rankwire run configs/quickstart.yaml --live 127.0.0.1:8080\n"
-        "     or: mpirun --enable-recovery --bind-to none -n 2 rankwire run lab.yaml\n"
+        "     or: mpirun --bind-to none -n 2 rankwire run lab.yaml\n"
         "     or: rankwire run configs/quickstart.yaml --sweep transport.window=16,64");
     run.callback([this] {
       status = sweep.empty() ? run_emulation(request) : run_sweep({request, RunKind::kEmulated, sweep, 1, columns});

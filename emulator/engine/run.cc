@@ -191,7 +191,10 @@ std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* co
   // The last turn may end late: as much time again is left before the run begins.
   const Time begin = clock.now(), origin = Time() - deadline * 2;
   const auto run_time = [&] { return origin + (clock.now() - begin); };
-  const auto ready = [&] { return transport.ready() && (!others_ready || others_ready()); };
+  const auto ready = [&] {
+    const bool others = !others_ready || others_ready();
+    return transport.ready() && others;
+  };
   for (Time now = origin; !ready() && now < origin + deadline && !interrupted.load(); now = run_time()) {
     for (Device* device : devices) device->step(now);
     transport.poll(now, events);
