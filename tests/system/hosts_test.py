@@ -120,6 +120,7 @@ class Hosts(RankwireTest):
     def test_one_dies(self):
         endless = self.config()
         endless["workload"]["iterations"] = 10_000
+        endless["run"]["deadline"] = "15s"
         path = self.configuration(endless)
         # Whoever is left outlives who has died; mpirun then returns 0.
         command = self.command((path, path), options=["--enable-recovery"])
