@@ -16,8 +16,9 @@ DpdkOptions options_of(const RunConfig& config) {
   return {.memory = config.dpdk.memory, .devices = {}, .extra = config.dpdk.eal_arguments};
 }
 
-void require_devices(const RunConfig& config) {
-  const uint32_t devices = dpdk_devices(config), most = most_dpdk_devices();
+void require_devices(const Setup& setup) {
+  const RunConfig& config = setup.config;
+  const uint32_t devices = dpdk_devices(setup), most = most_dpdk_devices();
   if (devices <= most) return;
   if (config.ports.front().device == "ring") {
     fail_key(config.places, "ports",
@@ -65,9 +66,11 @@ uint32_t header_bytes(const RunConfig& config) {
   return config.addresses.ip.first.is_ipv4() ? 64 : 84;
 }
 
-uint32_t dpdk_devices(const RunConfig& config) {
+uint32_t dpdk_devices(const Setup& setup) {
   uint32_t devices = 0;
-  for (const PortConfig& port : config.ports) {
+  for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
+    if (!setup.is_here(PortId(p))) continue;
+    const PortConfig& port = setup.config.ports[p];
     if (port.device == "ring") devices += 2;
     if (!port.embedded() && !port.is_rdma_device()) ++devices;
   }
@@ -78,6 +81,7 @@ Bytes dpdk_memory(const Setup& setup) {
   const RunConfig& config = setup.config;
   Bytes memory;
   for (uint32_t p = 0; p < config.ports.size(); ++p) {
+    if (!setup.is_here(PortId(p))) continue;
     const PortConfig& port = config.ports[p];
     if (port.device == "ring") {
       memory += ring_link_memory({.queue_frames = kQueueFrames, .frames = frames_of_port(setup, PortId(p))});
@@ -93,8 +97,8 @@ Bytes dpdk_memory(const Setup& setup) {
 
 void require_room_in_dpdk(const Setup& setup) {
   const RunConfig& config = setup.config;
-  if (dpdk_devices(config) == 0) return;
-  require_devices(config);
+  if (dpdk_devices(setup) == 0) return;
+  require_devices(setup);
   require_names(config);
   const std::optional<Bytes> limit = dpdk_memory_limit(options_of(config));
   const Bytes memory = dpdk_memory(setup);

@@ -17,8 +17,8 @@ uint64_t frames_of_ports(const Setup& setup);
 /// Bytes of the largest IP header and what follows it around the payload.
 uint32_t header_bytes(const RunConfig& config);
 
-/// Devices that the ports are to DPDK in real time; 0 when there are none of its own.
-uint32_t dpdk_devices(const RunConfig& config);
+/// Devices that this process's ports are to DPDK in real time; 0 when there are none of its own.
+uint32_t dpdk_devices(const Setup& setup);
 
 /// Memory of DPDK in ordinary pages for these devices' frames and rings; what drivers take comes on top.
 Bytes dpdk_memory(const Setup& setup);

@@ -48,9 +48,35 @@ void connect(const Setup& setup, const Execution& execution, const std::atomic<b
   const auto check = [&](std::span<const ConnectFailure> failures) {
     if (!interrupted.load()) check_connections(setup, failures);
   };
-  const std::vector<EndPoint> ends = transport.prepare(setup.plan.transport);
+  std::vector<EndPoint> ends = transport.prepare(setup.plan.transport);
+  std::function<bool()> others_ready;
+  if (execution.machine != nullptr) {
+    execution.machine->exchange(ends);
+    others_ready = [&] { return execution.machine->all_ready(transport.ready()); };
+  }
   check(transport.connect(ends));
-  check(establish(transport, devices_of(execution), execution.clock, setup.config.run.deadline, interrupted));
+  check(establish(transport, devices_of(execution), execution.clock, setup.config.run.deadline, interrupted,
+                  others_ready));
+  // The others wait for this machine.
+  if (interrupted.load() && execution.machine != nullptr) fail_run("stopped by a signal");
+}
+
+std::unique_ptr<WorkerEngines> engines_of(const Setup& setup, const Execution& execution, const WorkerShares* shares,
+                                          const RunRecorder::Run& record) {
+  EngineOptions options = engine_options(setup.config);
+  options.variation = setup.variation.get();
+  if (execution.machine != nullptr)
+    return std::make_unique<WorkerEngines>(setup, options, execution.machine->ranks(), record);
+  return std::make_unique<WorkerEngines>(setup, options, shares, record);
+}
+
+/// Of this machine's ranks.
+uint64_t own_operations(const Setup& setup, const Execution& execution) {
+  if (execution.machine == nullptr) return planned_operations(setup.config, setup.workload);
+  uint64_t count = 0;
+  for (uint32_t rank = 0; rank < setup.workload.ranks.size(); ++rank)
+    if (execution.machine->ranks()[rank]) count += planned_operations(setup.config, setup.workload, RankId(rank));
+  return count;
 }
 
 uint64_t operations(const AstraProgram& program) {
@@ -120,6 +146,22 @@ std::vector<std::string> answer_lines(const Execution& execution, const WorkerEn
   return lines;
 }
 
+/// The workers of all machines are one team as long as this lives.
+class JoinedTeam {
+ public:
+  JoinedTeam(MachineRun* machine, Crew& crew, WorkerEngines& engines) : machine_(machine) {
+    if (machine != nullptr) machine->begin(crew.team(), engines.iterations());
+  }
+  ~JoinedTeam() {
+    if (machine_ != nullptr) machine_->end();
+  }
+  JoinedTeam(const JoinedTeam&) = delete;
+  JoinedTeam& operator=(const JoinedTeam&) = delete;
+
+ private:
+  MachineRun* const machine_;
+};
+
 RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngines& engines,
                       WorkerBackground& background, const RunControl& control) {
   Testbed* const testbed = execution.testbed;
@@ -141,7 +183,7 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
     if (execution.live == nullptr) continue;
     worker.live = &observers.emplace_back(*execution.live, i, *worker.engine, *worker.transport, live_routes);
   }
-  Crew crew(std::move(workers));
+  Crew crew(std::move(workers), execution.machine != nullptr ? 1 : 0);
   const std::atomic<uint32_t> nothing{0};
   const WaitInquiry inquiry{control.asked != nullptr ? *control.asked : nothing,
                             [&](uint32_t worker, Time now, std::span<const std::string> waiting) {
@@ -150,6 +192,7 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
   RunOptions options = run_options(setup.config);
   options.spent = execution.spent;
   if (control.asked != nullptr) options.inquiry = &inquiry;
+  const JoinedTeam joined(execution.machine, crew, engines);
   execution.clock.start();
   if (testbed != nullptr) testbed->start(execution.clock);
   return crew.run(
@@ -194,21 +237,22 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   const std::span<const VerbsPort> verbs_ports =
       execution.testbed != nullptr ? execution.testbed->verbs_ports() : std::span<const VerbsPort>();
   const HardwareReading before = read_hardware(verbs_ports);
-  EngineOptions options = engine_options(setup.config);
-  options.variation = setup.variation.get();
-  WorkerEngines engines(setup, options, shares, record);
+  const std::unique_ptr<WorkerEngines> made = engines_of(setup, execution, shares, record);
+  WorkerEngines& engines = *made;
   WorkerBackground background(setup, shares);
   connect(setup, execution, control.interrupted);
   const PredictedWork predicted(setup);
   WatchedRun at_work{.label = to_string(execution.fidelity) + ordinal(execution.repetition),
-                     .operations = planned_operations(setup.config, setup.workload),
+                     .operations = own_operations(setup, execution),
                      .done = [&] { return engines.nodes_completed(); }};
-  if (predicted.is_known()) at_work.share = [&] { return predicted.share_of(engines.work_done()); };
+  if (predicted.is_known() && execution.machine == nullptr)
+    at_work.share = [&] { return predicted.share_of(engines.work_done()); };
   const auto watched = control.watched(std::move(at_work));
   const RunRecorder::Following following(record, execution.testbed != nullptr ? execution.testbed->live() : nullptr);
   RunResult result = run_workers(setup, execution, engines, background, control);
   result.jobs = engines.job_spans();
-  std::optional<StallRow> stall = stall_row(setup, result, engines, execution.transport);
+  std::optional<StallRow> stall;  // whose parts may be on other machines
+  if (execution.machine == nullptr) stall = stall_row(setup, result, engines, execution.transport);
   drain(execution.transport, devices_of(execution), execution.clock);
   record_flows(
       setup, [&](ConnectionRange range) { return execution.transport.flows_of(range); }, record);
@@ -220,7 +264,8 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
                .transport = &execution.transport,
                .communications = engines.communications(),
                .impairments = execution.impairments,
-               .background = background.counters()});
+               .background = background.counters(),
+               .is_part = execution.machine != nullptr});
   end.stall = std::move(stall);
   for (const std::string& finding : background_findings(setup.background, background.counters(), Time() + result.total,
                                                         setup.config.run.stall_timeout))

@@ -1,6 +1,7 @@
 #include "emulator/assembly/run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -16,13 +17,17 @@
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/limits.h"
 #include "emulator/assembly/live_run.h"
+#include "emulator/assembly/machine_run.h"
+#include "emulator/assembly/machine_shares.h"
 #include "emulator/assembly/rate_sampling.h"
 #include "emulator/assembly/real_time_transports.h"
 #include "emulator/assembly/reference.h"
+#include "emulator/assembly/run_end.h"
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/verbs_options.h"
 #include "emulator/assembly/verbs_ports.h"
 #include "emulator/assembly/workers.h"
+#include "emulator/machines/launch.h"
 #include "emulator/workload/node_stream.h"
 
 namespace rankwire {
@@ -38,6 +43,42 @@ MessageDetail message_detail(MessageRecording recording) {
       return MessageDetail::kAll;
   }
   return MessageDetail::kSampled;
+}
+
+RecorderOptions record_options(const RunConfig& config) {
+  return {.messages = message_detail(config.messages), .causes = config.record_causes};
+}
+
+/// Of a machine's part, whose messages have their other ends on other machines.
+RecorderOptions part_options(const RunConfig& config) {
+  const bool any = config.messages != MessageRecording::kNone;
+  return {.messages = any ? MessageDetail::kAll : MessageDetail::kNone,
+          .causes = config.record_causes,
+          .waiting_halves = 0};
+}
+
+/// Those that are started are those that ports name.
+void require_machines(const ResolvedRun& resolved, const Machines* machines) {
+  if (resolved.kind != RunKind::kEmulated) return;
+  const RunConfig& config = resolved.config;
+  const std::vector<std::string> named = machines_of(config);
+  if (machines == nullptr) {
+    if (named.empty()) return;
+    fail_key(config.places, "ports",
+             "are on {} machines ({}): start a process on each, as by `mpirun -n {} rankwire run`{}", named.size(),
+             fmt::join(named, ", "), named.size(),
+             has_machine_links() ? "" : "; this rankwire was built without MPI, by which they would meet");
+  }
+  if (named.empty())
+    fail_key(config.places, "ports",
+             "need 'on', the machine that drives each: {} processes were started together, on {}", machines->count(),
+             fmt::join(machines->names(), ", "));
+  require_machines_can(config);
+  machine_of_ports(config, machines->names());
+  for (const std::string& name : machines->names())
+    if (std::ranges::find(named, name) == named.end())
+      fail_key(config.places, "ports", "none is on machine '{}', on which a process was started; they are on {}", name,
+               fmt::join(named, ", "));
 }
 
 void require_ports(const RunConfig& config, const char* what) {
@@ -66,10 +107,17 @@ bool all_ok(std::span<const CompletedRun> runs) {
   return std::ranges::all_of(runs, [](const CompletedRun& run) { return run.result.verdict == Verdict::kOk; });
 }
 
-PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder)
-    : kind_(resolved.kind), folder_(folder) {
+PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder, Machines* machines)
+    : kind_(resolved.kind), machines_(machines), folder_(folder) {
   const RunConfig& config = resolved.config;
+  require_machines(resolved, machines);
+  if (machines != nullptr) setup_.machine = machines->own_name();
+  if (machines != nullptr && machines->leads()) {
+    std::filesystem::remove_all(folder_.path() / kPartsFolder);  // of an earlier run
+    machines->from_leader(std::filesystem::absolute(folder_.path()).string());
+  }
   prepare(setup_, on_wires(config), folder_.path());
+  if (machines != nullptr) agree_on_setup(*machines, setup_, RANKWIRE_VERSION);
   if (has_unstretched_device(config)) {
     prepare(stretched_.emplace(), config, folder_.path());
     for (std::string& note : unstretched(config)) setup_.warnings.push_back(std::move(note));
@@ -83,7 +131,7 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
     if (!threads_.cpus.empty()) avoided_.emplace(threads_.cpus);
   }
   recorder_.emplace(folder_.path(),
-                    RecorderOptions{.messages = message_detail(config.messages), .causes = config.record_causes});
+                    machines != nullptr && !machines->leads() ? part_options(config) : record_options(config));
   recorder_->configuration(resolved_json((stretched_ ? *stretched_ : setup_).config), RANKWIRE_VERSION, config.dut);
   record_jobs();
   if (setup_.config.limits) recorder_->limits(limit_infos(*setup_.config.limits));
@@ -170,9 +218,9 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
     const std::exception_ptr error = kind_ == RunKind::kEmulated ? emulate_as_far_as_it_goes(control, runs) : nullptr;
     avoided_.reset();
     const uint32_t threads = run_threads(setup_.config.simulation);
-    run_models(threads, control, runs);
+    if (machines_ == nullptr || machines_->leads()) run_models(threads, control, runs);
     if (error) std::rethrow_exception(error);
-    run_further(runs, threads, control);
+    if (machines_ == nullptr || machines_->leads()) run_further(runs, threads, control);
   } catch (const std::exception& error) {
     record_failure(error);
     throw;
@@ -182,6 +230,7 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
 }
 
 void PreparedRun::record_failure(const std::exception& error) {
+  if (!recorder_) return;  // it was complete by then
   try {
     recorder_->fail(error.what());
     tells_failure_ = true;
@@ -197,7 +246,7 @@ std::exception_ptr PreparedRun::emulate_as_far_as_it_goes(const RunControl& cont
     runs = emulate_all(control);
   } catch (const Error&) {
     dpdk_.reset();
-    if (!recorder_->has_begun()) throw;
+    if (!recorder_ || !recorder_->has_begun()) throw;
     return std::current_exception();
   }
   return nullptr;
@@ -205,11 +254,18 @@ std::exception_ptr PreparedRun::emulate_as_far_as_it_goes(const RunControl& cont
 
 std::vector<CompletedRun> PreparedRun::emulate_all(const RunControl& control) {
   std::vector<CompletedRun> runs;
+  if (machines_ != nullptr) {
+    runs.push_back(emulate_on_machines(control));
+    dpdk_.reset();
+    return runs;
+  }
   const uint32_t planned = setup_.config.run.repeat;
   Duration spent;
   for (uint32_t number = 1; number <= planned; ++number) {
     if (number > 1 && control.interrupted) break;
-    const RunResult& result = runs.emplace_back(emulate({.number = number, .planned = planned}, spent, control)).result;
+    const Repetition repetition{.number = number, .planned = planned};
+    const RunResult& result =
+        runs.emplace_back(emulate(repetition, spent, recorder_->next_run(), nullptr, control)).result;
     spent += result.total;
     if (result.verdict != Verdict::kOk && spent >= setup_.config.run.deadline) break;
   }
@@ -230,9 +286,10 @@ std::unique_ptr<Testbed> PreparedRun::open_testbed(const WorkerShares& shares, c
   return testbed;
 }
 
-CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, const RunControl& control) {
-  RunRecorder::Run record = recorder_->next_run();
-  RealClock clock(setup_.config.dilation.factor);
+CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, RunRecorder::Run record,
+                                  MachineRun* machine, const RunControl& control) {
+  RealClock real_clock(setup_.config.dilation.factor);
+  Clock& clock = machine != nullptr ? static_cast<Clock&>(machine->clock()) : real_clock;
   const WorkerShares shares(setup_, threads_.count);
   const std::unique_ptr<Testbed> testbed = open_testbed(shares, control);
   const std::string capture =
@@ -257,8 +314,66 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
                                        .repetition = repetition,
                                        .live = live.get(),
                                        .spent = spent,
-                                       .complete = [&](RunEnd& end) { end.rates = rate_sampling(rates); }},
+                                       .machine = machine,
+                                       .complete =
+                                           [&](RunEnd& end) {
+                                             end.rates = rate_sampling(rates);
+                                             if (machine != nullptr) machine->counted(end);
+                                           }},
                                       capture.c_str(), record, control);
+  return {Fidelity::kEmulated, "", std::move(result)};
+}
+
+CompletedRun PreparedRun::emulate_part(RunRecorder& recorder, MachineRun& machine, const RunControl& control) {
+  machine.compare_clocks();
+  CompletedRun run = emulate({}, {}, recorder.next_run(), &machine, control);
+  recorder.flush();
+  return run;
+}
+
+/// Each machine records its part. The leader, whose part is as good as another's, makes the record of the run of them.
+CompletedRun PreparedRun::emulate_on_machines(const RunControl& control) {
+  MachineRun machine(setup_, *machines_);
+  if (!machines_->leads()) {
+    CompletedRun run = emulate_part(*recorder_, machine, control);
+    close_record();
+    machine.hand_in(run.result, folder());
+    return run;
+  }
+  const std::filesystem::path own_folder = part_folder(folder(), machines_->own_name());
+  std::filesystem::create_directories(own_folder);
+  std::optional<CompletedRun> own;
+  try {
+    RunRecorder recorder(own_folder, part_options(setup_.config));
+    own = emulate_part(recorder, machine, control);
+  } catch (const Error&) {
+    std::filesystem::remove_all(folder() / kPartsFolder);
+    throw;
+  }
+  return put_together(machine, *own);
+}
+
+CompletedRun PreparedRun::put_together(MachineRun& machine, const CompletedRun& own) {
+  const auto reports = machine.collect(own.result, folder());
+  RunRecorder::Run whole = recorder_->next_run();
+  whole.begin({.fidelity = Fidelity::kEmulated,
+               .clock = "real",
+               .ranks = static_cast<uint32_t>(setup_.workload.ranks.size()),
+               .seed = setup_.config.seed,
+               .shards = machines_->count(),
+               .rows = 1,
+               .model = {},
+               .repetition = {}});
+  RunResult result = joined_result(machines_->names(), reports);
+  result.jobs = own.result.jobs;
+  RunEnd end = run_end(setup_, result,
+                       {.per_rank = std::vector<Duration>(setup_.workload.ranks.size()),
+                        .messages = joined_messages(reports),
+                        .is_part = std::ranges::any_of(reports, [](const auto& report) { return !report; })});
+  end.counters = {};  // of the parts, whose are added up
+  whole.end(end);
+  whole.take_parts(machine.parts());
+  if (result.verdict == Verdict::kOk) std::filesystem::remove_all(folder() / kPartsFolder);
   return {Fidelity::kEmulated, "", std::move(result)};
 }
 

@@ -27,6 +27,8 @@
 namespace rankwire {
 
 class DpdkEnvironment;
+class MachineRun;
+class Machines;
 class Testbed;
 
 /// What is run before the models of `simulation.fidelity`.
@@ -65,7 +67,10 @@ class PreparedRun {
   /// Makes the folder, loads, places and plans, and removes what an earlier run has left in the folder. Touches no
   /// device. Throws Error(kInput) for what is wrong with the configuration or its files, or when somebody writes into
   /// the folder, Error(kRun) when it cannot be written.
-  PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder);
+  ///
+  /// `machines`, borrowed, are those of an emulated run whose ports name some, else null. Then each makes one of these,
+  /// the leader of the folder of the run, the others of part_folder in it; what one of them finds wrong all throw.
+  PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder, Machines* machines = nullptr);
   /// The folder of a run that has not begun goes with it.
   ~PreparedRun();
   PreparedRun(const PreparedRun&) = delete;
@@ -103,7 +108,11 @@ class PreparedRun {
   std::exception_ptr record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);
   std::vector<CompletedRun> emulate_all(const RunControl& control);
   std::exception_ptr emulate_as_far_as_it_goes(const RunControl& control, std::vector<CompletedRun>& runs);
-  CompletedRun emulate(const Repetition& repetition, Duration spent, const RunControl& control);
+  CompletedRun emulate(const Repetition& repetition, Duration spent, RunRecorder::Run record, MachineRun* machine,
+                       const RunControl& control);
+  CompletedRun emulate_part(RunRecorder& recorder, MachineRun& machine, const RunControl& control);
+  CompletedRun emulate_on_machines(const RunControl& control);
+  CompletedRun put_together(MachineRun& machine, const CompletedRun& own);
   std::unique_ptr<Testbed> open_testbed(const WorkerShares& shares, const RunControl& control);
 
   /// A run in virtual time. Several go on at a time; they share the set-up and the recorder.
@@ -120,6 +129,7 @@ class PreparedRun {
   CompletedRun run_twin(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const;
 
   const RunKind kind_;
+  Machines* const machines_;
   RunFolder folder_;
   Setup setup_;                         ///< of what is on the wires
   std::optional<Setup> stretched_;      ///< of the network of the job, where a device keeps a run from having that

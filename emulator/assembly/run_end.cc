@@ -171,7 +171,11 @@ RunEnd run_end(const Setup& setup, RunResult& result, RunOutcome outcome) {
     end.impairment_rules = impairment_rule_rows(outcome.impairments);
   }
   add_messages(outcome.messages, end);
-  judge(result, end);
+  if (outcome.is_part) {
+    end.messages_lost = 0;
+  } else {
+    judge(result, end);
+  }
   end.verdict = to_string(result.verdict);
   end.reason = result.reason;
   for (const std::string& line : result.waiting) end.reason += "\n" + line;

@@ -27,6 +27,8 @@ struct RunOutcome {
   std::vector<const Communication*> communications = {};  ///< over `transport`, by worker
   const Impairments* impairments = nullptr;               ///< of its ports
   std::vector<BackgroundCounters> background = {};        ///< of all workers together, by entry
+  /// Of a machine's part of a run: what was sent here may have arrived on another, so that nothing is judged.
+  bool is_part = false;
 };
 
 /// A result that is ok but broke a promise on the way (messages lost, repeated, failed or wrong) becomes one that

@@ -43,6 +43,7 @@ struct BackgroundEnds {
 /// A run that could start: read, validated, placed and planned. Parts refer to each other, so it does not move.
 struct Setup {
   RunConfig config;
+  std::string machine;  ///< of several that make the run, the one that this process is; empty: there is one
   Warnings warnings;
   Workload workload;
   Placement placement;
@@ -57,6 +58,9 @@ struct Setup {
   std::optional<AstraReference> astra;
   BackgroundEnds background_ends;
   BackgroundPlan background;  ///< whose flows are in `plan`, behind those of the jobs
+
+  /// Whether this process drives the port.
+  bool is_here(PortId port) const { return machine.empty() || config.ports[port.value].on == machine; }
 
   Setup() = default;
   Setup(const Setup&) = delete;

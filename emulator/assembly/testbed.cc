@@ -36,10 +36,12 @@ SwitchOptions switch_options(const Setup& setup) {
           .series = series_options(setup.config)};
 }
 
-DpdkOptions dpdk_options(const RunConfig& config) {
+DpdkOptions dpdk_options(const Setup& setup) {
+  const RunConfig& config = setup.config;
   DpdkOptions options{.memory = config.dpdk.memory, .extra = config.dpdk.eal_arguments};
-  for (const PortConfig& port : config.ports) {
-    if (!port.is_rdma_device() && !port.embedded()) options.devices.push_back(port.device);
+  for (uint32_t p = 0; p < config.ports.size(); ++p) {
+    const PortConfig& port = config.ports[p];
+    if (setup.is_here(PortId(p)) && !port.is_rdma_device() && !port.embedded()) options.devices.push_back(port.device);
   }
   return options;
 }
@@ -105,7 +107,7 @@ class EmbeddedTestbed final : public Testbed {
   static std::unique_ptr<EmbeddedTestbed> on_rings(const Setup& setup, const WorkerShares& shares,
                                                    std::shared_ptr<DpdkEnvironment>& dpdk) {
     std::unique_ptr<EmbeddedTestbed> testbed(new EmbeddedTestbed(setup));
-    if (dpdk == nullptr) dpdk = std::make_shared<DpdkEnvironment>(dpdk_options(setup.config));
+    if (dpdk == nullptr) dpdk = std::make_shared<DpdkEnvironment>(dpdk_options(setup));
     testbed->environment_.use(dpdk);
     const auto ports = static_cast<uint32_t>(setup.config.ports.size());
     const bool one_thread = !setup.config.embedded_switch.own_core && shares.workers() == 1;
@@ -249,13 +251,13 @@ class DeviceTestbed final : public Testbed {
         verbs_ports_(std::move(verbs_ports)),
         queues_(setup.config.ports.size()),
         flow_control_(queues_.size()) {
-    const DpdkOptions options = dpdk_options(setup.config);
+    const DpdkOptions options = dpdk_options(setup);
     if (options.devices.empty()) return;
     if (dpdk == nullptr) dpdk = std::make_shared<DpdkEnvironment>(options);
     environment_.use(dpdk);
     for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
       const PortConfig& port = setup.config.ports[p];
-      if (port.is_rdma_device()) continue;
+      if (port.is_rdma_device() || !setup.is_here(PortId(p))) continue;
       queues_[p] = open_dpdk_queues(*environment_, port.device,
                                     {.mtu = *setup.config.transport.mtu + header_bytes(setup.config),
                                      .frames = frames_of_port(setup, PortId(p)),

@@ -16,6 +16,16 @@ WorkerEngines::WorkerEngines(const Setup& setup, const EngineOptions& options, c
   }
 }
 
+WorkerEngines::WorkerEngines(const Setup& setup, const EngineOptions& options, const std::vector<bool>& ranks,
+                             const RunRecorder::Run& record)
+    : ranks_(ranks) {
+  constexpr uint32_t kShards = 2;
+  for (size_t job = 0; job < std::max<size_t>(setup.workload.jobs.size(), 1); ++job) iterations_.emplace_back(kShards);
+  EngineOptions of_machine = options;
+  of_machine.shard = Shard(ranks, 0, iterations_);
+  engines_.push_back(std::make_unique<Engine>(setup.workload, setup.plan, of_machine, record.sink()));
+}
+
 uint64_t WorkerEngines::nodes_completed() const noexcept {
   uint64_t completed = 0;
   for (const auto& engine : engines_) completed += engine->nodes_completed();
@@ -38,6 +48,7 @@ std::vector<Duration> WorkerEngines::rank_times() const {
 }
 
 const ComputeTimes& WorkerEngines::compute_times(RankId rank) const {
+  if (!ranks_.empty() && !ranks_[rank.value]) return nothing_;
   return engines_[shares_ != nullptr ? shares_->of_rank(rank) : 0]->compute_times(rank);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/units.h"
@@ -23,14 +24,20 @@ class WorkerEngines {
   /// their numbers of `record`, which is open. All but that outlive this.
   WorkerEngines(const Setup& setup, const EngineOptions& options, const WorkerShares* shares,
                 const RunRecorder::Run& record);
+  /// One engine, shard 0 of two, for this machine's ranks of a run over several, by rank which; shard 1 are the others.
+  WorkerEngines(const Setup& setup, const EngineOptions& options, const std::vector<bool>& ranks,
+                const RunRecorder::Run& record);
 
   uint32_t count() const { return static_cast<uint32_t>(engines_.size()); }
   Engine& of_worker(uint32_t worker) { return *engines_[worker]; }
+  /// By JobId; none where there is one engine for all ranks.
+  std::span<SharedIterations> iterations() { return iterations_; }
   /// Any thread may ask.
   uint64_t nodes_completed() const noexcept;
   WorkDone work_done() const noexcept;
 
   std::vector<Duration> rank_times() const;
+  /// None of another machine's.
   const ComputeTimes& compute_times(RankId rank) const;
   CommunicationCounters messages() const;
   /// By JobId.
@@ -39,7 +46,9 @@ class WorkerEngines {
   std::vector<const Communication*> communications() const;
 
  private:
-  const WorkerShares* const shares_;
+  const WorkerShares* const shares_ = nullptr;
+  const std::vector<bool> ranks_;  // of this machine, by rank; empty: all
+  const ComputeTimes nothing_{};
   std::vector<SharedIterations> iterations_;  // by job
   std::vector<std::unique_ptr<Engine>> engines_;
 };

@@ -83,8 +83,23 @@ void require_cpus(const RunConfig& config) {
 }
 
 WorkerShares::WorkerShares(const Setup& setup, uint32_t workers) : ranks_(workers) {
-  const TransportPlan& plan = setup.plan.transport;
   share_ports(setup, workers);
+  share_nics(setup);
+  share_ranks(setup);
+}
+
+WorkerShares::WorkerShares(const Setup& setup, std::span<const uint32_t> machine_of_port, uint32_t machines)
+    : ranks_(machines) {
+  for (uint32_t p = 0; p < machine_of_port.size(); ++p)
+    of_port_.push_back({.first = machine_of_port[p], .queues = setup.config.ports[p].queues});
+  for (const Nic& nic : setup.plan.transport.nics) ++of_port_[nic.port.value].nics;
+  share_nics(setup);
+  share_ranks(setup);
+}
+
+void WorkerShares::share_ranks(const Setup& setup) {
+  const TransportPlan& plan = setup.plan.transport;
+  const auto workers = static_cast<uint32_t>(ranks_.size());
   const auto of_nic = [this](NicId nic) { return of_nic_[nic.value].worker; };
   for (const NicId nic : setup.placement.nic) of_rank_.push_back(of_nic(nic));
   for (uint32_t worker = 0; worker < workers; ++worker) {
@@ -113,7 +128,11 @@ void WorkerShares::share_ports(const Setup& setup, uint32_t workers) {
   } else {
     add_workers(setup.config, workers - ports);
   }
-  std::vector<uint32_t> seen(ports);  // NICs of each port
+}
+
+void WorkerShares::share_nics(const Setup& setup) {
+  const std::vector<Nic>& nics = setup.plan.transport.nics;
+  std::vector<uint32_t> seen(of_port_.size());  // NICs of each port
   for (const Nic& nic : nics) {
     const PortShare& port = of_port_[nic.port.value];
     const uint32_t place = seen[nic.port.value]++;

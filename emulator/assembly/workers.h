@@ -48,6 +48,9 @@ class WorkerShares {
   /// too few queues or NICs to be shared by so many, or one that is shared obeys pauses in software or drains slowly.
   WorkerShares(const Setup& setup, uint32_t workers);
 
+  /// The same of machines that have one worker each: by PortId whose it is, below `machines`.
+  WorkerShares(const Setup& setup, std::span<const uint32_t> machine_of_port, uint32_t machines);
+
   uint32_t workers() const { return static_cast<uint32_t>(ranks_.size()); }
   /// Of ports that are one worker's. Those of a worker follow each other.
   uint32_t ports_of(uint32_t worker) const;
@@ -80,6 +83,8 @@ class WorkerShares {
   };
 
   void share_ports(const Setup& setup, uint32_t workers);
+  void share_nics(const Setup& setup);
+  void share_ranks(const Setup& setup);
   void add_workers(const RunConfig& config, uint32_t more);
 
   std::vector<PortShare> of_port_;

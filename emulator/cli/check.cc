@@ -18,6 +18,7 @@
 #include "emulator/cli/commands.h"
 #include "emulator/cli/embedding_report.h"
 #include "emulator/cli/interrupt.h"
+#include "emulator/cli/machine_table.h"
 #include "emulator/cli/memory_table.h"
 #include "emulator/cli/scratch_folder.h"
 #include "emulator/cli/traffic_split.h"
@@ -93,7 +94,7 @@ std::string iterations_text(const nlohmann::ordered_json& j) {
 }
 
 nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffic>& groups,
-                               const nlohmann::ordered_json& memory) {
+                               const nlohmann::ordered_json& memory, const nlohmann::ordered_json& machines) {
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array(), ports = nlohmann::ordered_json::array();
   // Ends of the background stand behind the ranks.
   for (uint32_t r = 0; r < std::min(setup.workload.ranks.size(), setup.placement.ranks.size()); ++r)
@@ -117,6 +118,7 @@ nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffi
           {"ranks", ranks},
           {"ports", ports},
           {"workers", ports.empty() ? nlohmann::ordered_json::array() : workers_json(setup)},
+          {"machines", machines},
           {"groups", group_traffic_json(groups)},
           {"transfers", transfer_traffic_json(transfer_traffic(setup))},
           {"iterations", one_job ? nlohmann::ordered_json(setup.config.workload.iterations) : nlohmann::ordered_json()},
@@ -186,6 +188,7 @@ void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
   }
   print_background(j["background"]);
   print_workers(j["workers"]);
+  print_machines(j["machines"]);
   if (!j["groups"].empty()) print_groups(j["groups"], advice);
   if (!j["transfers"].empty()) print_transfers(j["transfers"]);
   if (const uint64_t control = j["control_messages_per_iteration"].get<uint64_t>(); control > 0)
@@ -214,7 +217,8 @@ int check_configuration(const RunRequest& request) {
     const WorkerThreads threads = worker_threads(setup.config, cores);
     if (const auto finding = core_finding(setup.config, threads, cores.size())) log_warning(*finding);
   }
-  if (!setup.config.ports.empty()) require_room_in_dpdk(setup);
+  const nlohmann::ordered_json machines = machines_json(setup);
+  if (!setup.config.ports.empty() && machines.empty()) require_room_in_dpdk(setup);
   const std::vector<GroupTraffic> groups = group_traffic(setup);
   const EmbeddingReport embedding = report_embedding(resolved.config, scratch->path() / "embedding", request.measure);
   std::optional<Certificate> certificate;
@@ -222,7 +226,7 @@ int check_configuration(const RunRequest& request) {
   if (interrupted) fail_run("stopped by a signal");
   scratch.reset();  // nobody may be there any more to read what is printed
   for (const std::string& warning : embedding.warnings) log_warning(warning);
-  nlohmann::ordered_json j = as_json(setup, groups, memory);
+  nlohmann::ordered_json j = as_json(setup, groups, memory, machines);
   j["embedding"] = embedding.json;
   j["certification"] = certificate ? certification_json(*certificate, certificate->time) : nlohmann::ordered_json();
   if (request.form == OutputForm::kJson) {

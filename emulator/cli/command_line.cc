@@ -233,9 +233,14 @@ struct CommandLine {
                  "serve a page of the run as it goes on, by default on any free port of this host alone: --live, or "
                  "--live ADDRESS:PORT")
         ->excludes(swept);
+    run.add_option("--machine", request.machine,
+                   "what this machine is called in ports[].on, for a run over several; default: its host name up to "
+                   "the first dot")
+        ->excludes(swept);
     run.footer(
         "Example: rankwire run configs/quickstart.yaml --out runs/first --set switch.loss=0.1%\n"
         "     or: rankwire run configs/quickstart.yaml --live 127.0.0.1:8080\n"
+        "     or: mpirun --bind-to none -n 2 rankwire run lab.yaml\n"
         "     or: rankwire run configs/quickstart.yaml --sweep transport.window=16,64");
     run.callback([this] {
       status = sweep.empty() ? run_emulation(request) : run_sweep({request, RunKind::kEmulated, sweep, 1, columns});

@@ -29,7 +29,8 @@ struct RunRequest {
   bool certify = false;                       ///< `check`: also what the generator adds of its own
   std::optional<ClusterMeasurement> cluster;  ///< `collective`: to show beside it
   GateRequest gating;
-  std::string live;  ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere
+  std::string machine;  ///< `run`: what this process's machine is called in `ports[].on`; empty: as by the system
+  std::string live;     ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere
 };
 
 /// What `simulate` runs, with `--twin` and without.

@@ -14,11 +14,14 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "emulator/assembly/certification.h"
+#include "emulator/assembly/machine_run.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/progress.h"
 #include "emulator/cli/run_page.h"
 #include "emulator/cli/scratch_folder.h"
+#include "emulator/machines/launch.h"
+#include "emulator/machines/machines.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/cluster.h"
@@ -140,12 +143,13 @@ void give_up(const std::filesystem::path& folder, const RunRequest& request, con
   }
 }
 
-int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
+/// `machines`: those of which this one leads; null: there is one.
+int run_and_report(const RunRequest& request, const ResolvedRun& resolved, Machines* machines = nullptr) {
   Gating gating(request.gating);
   RunPage page(request.live, resolved.config.name);
-  const std::optional<Certificate> certificate = certificate_of(resolved);
-  PreparedRun prepared(resolved,
-                       {request.out, std::filesystem::path("runs") / resolved.config.name, request.overwrite});
+  const std::optional<Certificate> certificate = machines == nullptr ? certificate_of(resolved) : std::nullopt;
+  PreparedRun prepared(resolved, {request.out, std::filesystem::path("runs") / resolved.config.name, request.overwrite},
+                       machines);
   for (const std::string& warning : prepared.setup().warnings) log_warning(warning);
   if (certificate) prepared.certified(*certificate);
   page.start();
@@ -165,6 +169,36 @@ int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
   return worse_status(status, gating.status());
 }
 
+/// The part of a machine that does not lead: it prints nothing.
+void run_part(const RunRequest& request, Machines& machines) {
+  const ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kEmulated);
+  const std::filesystem::path folder = machines.from_leader("");
+  PreparedRun prepared(resolved, {part_folder(folder, machines.own_name()), {}, true}, &machines);
+  prepared.run({interrupt_flag()});
+}
+
+/// What one machine cannot go on for is the end of the run on all, and the leader says it.
+int run_on_machines(const RunRequest& request, Machines& machines) {
+  int status = 0;
+  try {
+    if (!machines.leads()) {
+      run_part(request, machines);
+    } else {
+      if (!request.live.empty()) fail_input("--live shows the run of one machine; this one is on several");
+      status = run_and_report(request, resolve(request.config, request.settings, RunKind::kEmulated), &machines);
+    }
+  } catch (const std::exception& exception) {
+    const auto* const own = dynamic_cast<const Error*>(&exception);
+    const Error error = own != nullptr ? *own : Error(ErrorKind::kRun, exception.what());
+    machines.fail(error);
+    machines.leave();
+    if (machines.leads() || machines.is_gone(0)) throw;
+    return error.kind() == ErrorKind::kInput ? 2 : 1;
+  }
+  machines.leave();
+  return status;
+}
+
 }  // namespace
 
 RunKind simulation_kind(bool twin) {
@@ -172,6 +206,11 @@ RunKind simulation_kind(bool twin) {
 }
 
 int run_emulation(const RunRequest& request) {
+  if (is_launched()) {
+    Machines machines(join_machines(), request.machine);
+    if (machines.count() > 1) return run_on_machines(request, machines);
+    machines.leave();
+  }
   return run_and_report(request, resolve(request.config, request.settings, RunKind::kEmulated));
 }
 

@@ -185,12 +185,17 @@ class Loop {
 }  // namespace
 
 std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* const> devices, Clock& clock,
-                                      Duration deadline, const std::atomic<bool>& interrupted) {
+                                      Duration deadline, const std::atomic<bool>& interrupted,
+                                      const std::function<bool()>& others_ready) {
   std::array<Event, 64> events;
   // The last turn may end late: as much time again is left before the run begins.
   const Time begin = clock.now(), origin = Time() - deadline * 2;
   const auto run_time = [&] { return origin + (clock.now() - begin); };
-  for (Time now = origin; !transport.ready() && now < origin + deadline && !interrupted.load(); now = run_time()) {
+  const auto ready = [&] {
+    const bool others = !others_ready || others_ready();
+    return transport.ready() && others;
+  };
+  for (Time now = origin; !ready() && now < origin + deadline && !interrupted.load(); now = run_time()) {
     for (Device* device : devices) device->step(now);
     transport.poll(now, events);
     const Time next = next_event(devices, transport, origin + deadline, now, clock);
@@ -216,9 +221,9 @@ void drain(Transport& transport, std::span<Device* const> devices, Clock& clock,
   }
 }
 
-Crew::Crew(std::vector<Worker> workers)
+Crew::Crew(std::vector<Worker> workers, uint32_t others)
     : workers_(std::move(workers)),
-      team_(static_cast<uint32_t>(workers_.size())),
+      team_(static_cast<uint32_t>(workers_.size()) + others),
       times_(workers_.size()),
       errors_(workers_.size()) {
   try {

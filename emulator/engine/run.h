@@ -62,8 +62,10 @@ struct RunResult {
 /// Polls the connected transport until every connection is ready or has failed, `deadline` has passed, or `interrupted`
 /// becomes true, and returns the connections that cannot carry messages. What happens here happens at negative run
 /// times; the caller starts the clock afterwards.
+/// `others_ready`: asked in each turn in which all connections are; false: others still need this transport's answers.
 std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* const> devices, Clock& clock,
-                                      Duration deadline, const std::atomic<bool>& interrupted);
+                                      Duration deadline, const std::atomic<bool>& interrupted,
+                                      const std::function<bool()>& others_ready = nullptr);
 
 /// How long frames may take after a run that nobody waits for any more.
 struct DrainLimits {
@@ -91,11 +93,15 @@ struct Worker {
 class Crew {
  public:
   /// Returns when those have entered. Throws what an `enter` has thrown, and Error(kRun) when there are no threads.
-  explicit Crew(std::vector<Worker> workers);
+  /// `others`: further members of the team, of whom somebody else tells it, who may begin with `team` at once.
+  explicit Crew(std::vector<Worker> workers, uint32_t others = 0);
   /// Ends threads that have never run.
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
+
+  /// The workers in their order, and behind them the others.
+  RunTeam& team() { return team_; }
 
   /// Each worker drives its engine over its transport until all ranks of all workers have finished, something failed,
   /// nothing moves any more, the deadline has passed, or `interrupted` becomes true (set by a signal handler). Once.

@@ -23,6 +23,9 @@ class SharedIterations {
   void note_end(uint32_t shard, Time at) noexcept { ended_[shard].last.store(at.ps, std::memory_order_relaxed); }
   /// All ranks of the shard have ended so many iterations, and need nothing more of them.
   void publish(uint32_t shard, uint32_t ended) noexcept { ended_[shard].count.store(ended, std::memory_order_release); }
+  uint32_t ended_by(uint32_t shard) const noexcept { return ended_[shard].count.load(std::memory_order_acquire); }
+  /// Of the shard, as of what `ended_by` has told.
+  Time last_end_of(uint32_t shard) const noexcept { return Time(ended_[shard].last.load(std::memory_order_relaxed)); }
   /// Iterations that all ranks of all shards have ended.
   uint32_t ended_by_all() const noexcept {
     uint32_t least = UINT32_MAX;

@@ -25,6 +25,9 @@ class RunTeam {
 
   /// All ranks of the worker have finished.
   void finish(uint32_t worker) noexcept { members_[worker].finished.store(true, std::memory_order_release); }
+  bool has_finished(uint32_t worker) const noexcept {
+    return members_[worker].finished.load(std::memory_order_acquire);
+  }
   /// So have those of all workers.
   bool finished() const noexcept {
     return std::ranges::all_of(members_, [](const Member& m) { return m.finished.load(std::memory_order_acquire); });
@@ -33,6 +36,10 @@ class RunTeam {
   /// When the worker last made progress, run time.
   void note_progress(uint32_t worker, Time at) noexcept {
     members_[worker].progress.store(at.ps, std::memory_order_relaxed);
+  }
+  /// When that was, as it was told last.
+  Time progress_of(uint32_t worker) const noexcept {
+    return Time(members_[worker].progress.load(std::memory_order_relaxed));
   }
   /// The last progress of any.
   Time last_progress() const noexcept {
@@ -49,7 +56,7 @@ class RunTeam {
     ended_.store(true, std::memory_order_release);
   }
   bool ended() const noexcept { return ended_.load(std::memory_order_acquire); }
-  /// When no worker runs any more: kOk unless somebody has ended the run, and why.
+  /// When `ended`, or no worker runs any more: kOk unless somebody has ended the run, and why.
   Verdict verdict() const { return verdict_; }
   const std::string& reason() const { return reason_; }
 

@@ -217,6 +217,7 @@ enum class PfcChoice : uint8_t { kAuto, kSoftware, kHardware, kOff };
 /// Has either a `device` or `verbs`; the other is empty.
 struct PortConfig {
   std::string name;
+  std::string on;  ///< the machine whose process drives it, in a run over several; empty: there is one
   /// "ring": a DPDK net_ring port of the embedded switch; "memory": the same without DPDK; otherwise a DPDK device: a
   /// PCI address or a vdev string such as "net_af_packet0,iface=veth0".
   std::string device = "ring";
@@ -341,6 +342,11 @@ struct WorkersConfig {
 };
 constexpr uint32_t kMostWorkers = 64;
 
+/// The clocks of the machines of a run over several.
+struct ClockConfig {
+  Duration max_error = microseconds(100);  ///< of what is known of a machine's, before the run is refused
+};
+
 struct DpdkConfig {
   Bytes memory = Bytes(512 << 20);
   std::vector<std::string> eal_arguments;
@@ -368,6 +374,7 @@ struct RunConfig {
   SimulationConfig simulation;
   RunLimits run;
   WorkersConfig workers;
+  ClockConfig clock;
   DilationConfig dilation;
   MessageRecording messages = MessageRecording::kSampled;  ///< key `record.messages`
   bool record_causes = false;                              ///< key `record.causes`

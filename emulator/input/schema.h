@@ -255,6 +255,7 @@ void describe_placement(Visitor& visit, RunConfig& config) {
 template <class Visitor>
 void describe_port(Visitor& keys, PortConfig& port) {
   keys.field("name", port.name, Name{});
+  keys.field("on", port.on, TextOrNone{});
   keys.field("device", port.device, TextOrNone{});
   keys.field("verbs", port.verbs, TextOrNone{});
   keys.field("port", port.verbs_port, Integer<uint32_t>{1, 255});
@@ -379,6 +380,9 @@ void describe_run(Visitor& visit, RunConfig& config) {
   visit.section("workers", [&](auto& keys) {
     keys.field("count", config.workers.count, Or{"auto", Integer<uint32_t>{1, kMostWorkers}});
     keys.list("cores", config.workers.cores, Integer<uint32_t>{0, 1023});
+  });
+  visit.section("clock", [&](auto& keys) {
+    keys.field("max_error", config.clock.max_error, Interval{nanoseconds(1), seconds(1)});
   });
   visit.section("dilation", [&](auto& keys) { describe_dilation(keys, config.dilation); });
   visit.section("record", [&](auto& keys) {

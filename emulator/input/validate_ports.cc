@@ -61,7 +61,8 @@ void check_flow_control(const Source& source, const PortConfig& port, const std:
 void check_ports(const Source& source) {
   const std::vector<PortConfig>& ports = source.config.ports;
   if (ports.size() < 2) source.fail("ports", "has {}; traffic needs at least 2 ports", ports.size());
-  std::set<std::string> names, devices;
+  std::set<std::string> names;
+  std::set<std::pair<std::string, std::string>> devices;  // by machine
   for (size_t i = 0; i < ports.size(); ++i) {
     const std::string key = fmt::format("ports[{}]", i);
     if (!names.insert(ports[i].name).second)
@@ -78,7 +79,7 @@ void check_ports(const Source& source) {
     if (ports[i].embedded() && ports[i].queues > 1)
       source.fail(key + ".queues", "is for DPDK devices; a port of the embedded switch has one");
     const bool on_dpdk = !ports[i].embedded() && !ports[i].is_rdma_device();
-    if (on_dpdk && !devices.insert(ports[i].device).second) {
+    if (on_dpdk && !devices.emplace(ports[i].on, ports[i].device).second) {
       source.fail(key + ".device", "'{}' is the device of another port", ports[i].device);
     }
   }

@@ -189,7 +189,7 @@ void RecordWriter::begin(uint32_t number, const RunStart& start) {
   std::vector<std::unique_ptr<RingSink>> sinks;
   for (uint32_t shard = 0; shard < start.shards; ++shard) sinks.push_back(std::make_unique<RingSink>(ring));
   open_.try_emplace(number, OpenRun{.sinks = std::move(sinks),
-                                    .join = MessageJoin(MessageJoin::Limits{.kept = options_.slowest}),
+                                    .join = MessageJoin({.kept = options_.slowest, .pending = options_.waiting_halves}),
                                     .listened = {}});
 }
 

@@ -51,6 +51,7 @@ class RecordWriter {
     store_.commit();
   }
 
+  const RecorderOptions& options() const { return options_; }
   uint32_t next_number() {
     const auto lock = enter();
     return ++runs_;

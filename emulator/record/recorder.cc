@@ -31,6 +31,10 @@ void RunRecorder::Run::end(const RunEnd& end) {
   writer_->end(number_, end);
 }
 
+void RunRecorder::Run::take_parts(std::span<const RecordPart> parts) {
+  writer_->store([&](RunStore& store) { store.take_parts(number_, parts, writer_->options()); });
+}
+
 void RunRecorder::Run::fail(const std::optional<RunStart>& start, const std::string& reason) {
   if (start && !writer_->has_begun(number_)) begin(*start);
   if (writer_->is_open(number_)) end({.verdict = "failed", .reason = reason});

@@ -14,6 +14,7 @@
 #include "emulator/record/ensemble_row.h"
 #include "emulator/record/live_measurements.h"
 #include "emulator/record/message_join.h"
+#include "emulator/record/record_part.h"
 #include "emulator/record/run_record.h"
 
 namespace rankwire {
@@ -22,7 +23,10 @@ class RecordWriter;
 
 struct RecorderOptions {
   MessageDetail messages = MessageDetail::kSampled;
-  bool causes = false;            ///< time by cause of operations
+  bool causes = false;  ///< time by cause of operations
+  /// Halves of messages that wait for the other one, which is in this record, too. 0: each is recorded by itself, so
+  /// that what has happened is in the file, and a whole record can be made of several (Run::take_parts).
+  size_t waiting_halves = size_t{1} << 18;
   size_t slowest = 1000;          ///< messages kept by kSampled, and as many that failed
   size_t ring = size_t{1} << 18;  ///< the most rows from a shard to the writer, of each kind; 24 MiB, with causes 44
   /// A transaction is committed when it is this old: what was recorded earlier survives the death of the process.
@@ -59,6 +63,9 @@ class RunRecorder {
     void messages(const MessageSummary& summary);
     /// Closes the open run when no shard pushes any more.
     void end(const RunEnd& end);
+    /// After `end`: adds what other records have of this run, their first one each, as if it had been recorded here.
+    /// What its RunEnd counts is added up, and what a port, a rank or a connection has is of the part that has it.
+    void take_parts(std::span<const RecordPart> parts);
     /// Closes the run as failed, without what it measured but the rows of its sinks, into which nobody pushes any more.
     /// One that has ended stays as it is. One that has not begun begins with `start`, if there is one.
     void fail(const std::optional<RunStart>& start, const std::string& reason);

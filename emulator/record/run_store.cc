@@ -288,12 +288,12 @@ void RunStore::flow_rdma(uint32_t run, std::span<const FlowRow> flows) {
   }
 }
 
-// Of a queue pair all of whose packets arrived there is no row.
+// Of a queue pair all of whose packets arrived there is no row. In a part of a record one of its ends may be missing.
 void RunStore::flow_arrivals(uint32_t run, std::span<const FlowRow> flows) {
   Statement insert = database_.prepare("INSERT INTO flow_arrivals VALUES(?,?,?,?,?)");
   for (const FlowRow& flow : flows) {
     const FlowCounters& n = flow.counters;
-    if (n.packets == 0 || n.arrived == n.packets) continue;
+    if (n.arrived ? *n.arrived == n.packets : n.packets == 0) continue;
     insert.bind(run, flow.connection.id.value, uint32_t{n.member}, n.arrived, n.unacknowledged).execute();
   }
 }

@@ -13,6 +13,8 @@
 #include "emulator/record/ensemble_row.h"
 #include "emulator/record/live_measurements.h"
 #include "emulator/record/message_join.h"
+#include "emulator/record/record_part.h"
+#include "emulator/record/recorder.h"
 #include "emulator/record/run_record.h"
 
 namespace rankwire {
@@ -58,6 +60,8 @@ class RunStore {
   /// Of a run that has not ended, beside those of its end.
   void flows(uint32_t run, std::span<const FlowRow> flows);
   void end(uint32_t run, const RunEnd& end, const RecordLoss& loss);
+  /// After `end`: of other records the first run each, joined with this one.
+  void take_parts(uint32_t run, std::span<const RecordPart> parts, const RecorderOptions& options);
 
   bool uncommitted() const { return open_; }
   void commit();
@@ -91,6 +95,9 @@ class RunStore {
   void rates(uint32_t run, const RateSampling& rates);
   void storms(uint32_t run, std::span<const StormRow> storms);
   void shared_links(uint32_t run, std::span<const SharedLinkRow> links);
+  void take_rows(uint32_t run, const RecordPart& part, size_t number);
+  void join_messages(uint32_t run, const RecorderOptions& options);
+  void join_latencies(uint32_t run);
   void insert_storm(uint32_t run, const StormRow& storm);
 
   Database database_;

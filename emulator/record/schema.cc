@@ -186,6 +186,10 @@ CREATE TABLE latency_buckets(
   PRIMARY KEY(latency, low_ps)) WITHOUT ROWID;
 CREATE TABLE cores(
   run INTEGER NOT NULL, worker INTEGER NOT NULL, busy REAL NOT NULL, PRIMARY KEY(run, worker)) WITHOUT ROWID;
+CREATE TABLE machines(
+  run INTEGER NOT NULL, machine INTEGER NOT NULL, name TEXT NOT NULL, verdict TEXT NOT NULL, reason TEXT NOT NULL,
+  recorded INTEGER NOT NULL, clock_offset_ps INTEGER NOT NULL, clock_drift_ppb INTEGER NOT NULL,
+  clock_error_ps INTEGER NOT NULL, PRIMARY KEY(run, machine)) WITHOUT ROWID;
 CREATE TABLE turns(
   run INTEGER NOT NULL, worker INTEGER NOT NULL, low_ps INTEGER NOT NULL, high_ps INTEGER NOT NULL,
   count INTEGER NOT NULL, PRIMARY KEY(run, worker, low_ps)) WITHOUT ROWID;

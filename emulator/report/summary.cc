@@ -20,6 +20,7 @@
 #include "emulator/report/jobs.h"
 #include "emulator/report/latency.h"
 #include "emulator/report/limits.h"
+#include "emulator/report/machines.h"
 #include "emulator/report/models.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
@@ -206,6 +207,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["certification"] = certification_json(record);
   json["models"] = models_json(record);
   json["dilation"] = dilation_json(record);
+  json["machines"] = machines_json(record);
   json["jobs"] = jobs_json(record, figures.diagnosis);
   json["background"] = background_json(record);
   json["collective"] = collective_json(figures.collective);
@@ -244,7 +246,8 @@ nlohmann::ordered_json summary_shape() {
                             "latency",       "time_by_cause", "slow_operations",
                             "compute",       "failures",      "impairments",
                             "queues",        "rates",         "storms",
-                            "hardware",      "record",        "warnings"})
+                            "hardware",      "record",        "warnings",
+                            "machines"})
     shape[other] = nullptr;
   shape["emulated"] = completion_json(nullptr);
   shape["reference"] = completion_json(nullptr);

@@ -17,6 +17,7 @@
 #include "emulator/report/jobs.h"
 #include "emulator/report/latency.h"
 #include "emulator/report/limits.h"
+#include "emulator/report/machines.h"
 #include "emulator/report/models.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/repetitions.h"
@@ -188,6 +189,9 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
                                    std::pair("gap", waterfall_line(record, figures.diagnosis))})
     if (!line.empty()) text += fmt::format("{:<14}{}\n", name, line);
   if (const std::string band = band_text(record); !band.empty()) text += fmt::format("{:<14}{}\n", "band", band);
+  title = "machines";
+  for (const std::string& line : machine_lines(record))
+    text += fmt::format("{:<14}{}\n", std::exchange(title, ""), line);
   if (const std::string what_if = what_if_text(record); !what_if.empty())
     text += fmt::format("{:<14}{}\n", "if free", what_if);
   if (const std::string models = models_text(record); !models.empty())

@@ -21,6 +21,7 @@ only() {
 
 only 'rte_' 'dataplane/dpdk/[a-z_]*\.cc' 'dataplane/dpdk/(device|mbuf|pattern)\.h' 'tests/'
 only 'infiniband/' 'dataplane/verbs/' 'tests/'
+only 'mpi\.h' 'emulator/machines/launch_mpi\.cc'
 only 'yaml-cpp/' 'emulator/input/' 'tests/input/'
 only 'sqlite3' 'emulator/record/' 'tests/'
 only 'google/protobuf' 'proto/' 'tests/'

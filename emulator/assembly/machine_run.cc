@@ -1,0 +1,209 @@
+#include "emulator/assembly/machine_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <system_error>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include "base/error.h"
+#include "emulator/assembly/machine_shares.h"
+
+namespace rankwire {
+namespace {
+
+constexpr uint32_t kPings = 200;
+/// From the word that all start to the start, and for each machine, to which the word is sent one after the other.
+constexpr int64_t kStartDelay = 20'000'000, kStartDelayOfEach = 200'000;  // ns
+constexpr size_t kPiece = size_t{1} << 20;
+
+static_assert(std::is_trivially_copyable_v<EndPoint>);
+
+int64_t steady_now() {
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+}  // namespace
+
+MachineRun::MachineRun(const Setup& setup, Machines& machines)
+    : setup_(setup),
+      machines_(machines),
+      shares_(machine_shares(setup, machines.names())),
+      ready_(machines.count()),
+      samples_(machines.count()),
+      fits_(machines.count()) {}
+
+void MachineRun::add_samples(uint32_t machine) {
+  if (machines_.is_gone(machine)) return;
+  for (const ClockSample& sample : machines_.ping(machine, kPings)) samples_[machine].push_back(sample);
+  if (!samples_[machine].empty()) fits_[machine] = fit_clock(samples_[machine]);
+}
+
+void MachineRun::compare_clocks() {
+  machines_.meet();
+  if (machines_.leads()) {
+    machines_.be_quick(true);
+    for (uint32_t machine = 1; machine < machines_.count(); ++machine) add_samples(machine);
+    machines_.be_quick(false);
+    const Duration most = setup_.config.clock.max_error;
+    for (uint32_t machine = 1; machine < machines_.count(); ++machine) {
+      if (samples_[machine].empty()) fail_run("machine '{}' does not answer", machines_.name(machine));
+      if (fits_[machine].error > most)
+        fail_run("the clock of machine '{}' is known within {:.3g} us only; clock.max_error asks for {:.3g} us",
+                 machines_.name(machine), fits_[machine].error.ps / 1e6, most.ps / 1e6);
+    }
+  }
+  machines_.meet();
+}
+
+void MachineRun::exchange(std::vector<EndPoint>& ends) {
+  std::map<uint32_t, std::string> to;
+  for (const Connection& c : setup_.plan.transport.connections) {
+    const WorkerRoute& route = shares_.route(c.id);
+    if (c.path != Path::kWire || route.sender == route.receiver) continue;
+    if (route.sender == own()) to[route.receiver];
+    if (route.receiver == own()) to[route.sender];
+  }
+  for (const EndPoint& end : ends) {
+    const WorkerRoute& route = shares_.route(end.connection);
+    const uint32_t peer = end.at_source ? route.receiver : route.sender;
+    if (peer != own()) to[peer].append(reinterpret_cast<const char*>(&end), sizeof(end));
+  }
+  for (const auto& [machine, bytes] : to) machines_.send(machine, MachineTag::kEndPoints, bytes);
+  for (const auto& [machine, sent] : to) {
+    const std::string bytes = machines_.take(machine, MachineTag::kEndPoints);
+    for (size_t at = 0; at + sizeof(EndPoint) <= bytes.size(); at += sizeof(EndPoint))
+      std::memcpy(&ends.emplace_back(), bytes.data() + at, sizeof(EndPoint));
+  }
+}
+
+bool MachineRun::all_ready(bool own) {
+  if (all_ready_) return own;
+  if (!machines_.leads()) {
+    if (own && !std::exchange(told_ready_, true)) machines_.send(0, MachineTag::kReady, "");
+    return all_ready_ = machines_.take_arrived(0, MachineTag::kReady).has_value();
+  }
+  ready_[0] = own;
+  for (uint32_t machine = 1; machine < machines_.count(); ++machine)
+    if (!ready_[machine]) ready_[machine] = machines_.take_arrived(machine, MachineTag::kReady).has_value();
+  all_ready_ = std::ranges::all_of(ready_, [](bool ready) { return ready; });
+  for (uint32_t machine = 1; all_ready_ && machine < machines_.count(); ++machine)
+    machines_.send(machine, MachineTag::kReady, "");
+  return all_ready_;
+}
+
+void MachineRun::begin(RunTeam& team, std::span<SharedIterations> iterations) {
+  machines_.meet();
+  std::string starts;
+  if (machines_.leads()) {
+    start_ = steady_now() + kStartDelay + kStartDelayOfEach * machines_.count();
+    for (const ClockFit& fit : fits_) starts += fmt::format("{} ", start_ + fit.offset_at(start_));
+  }
+  starts = machines_.from_leader(starts);
+  const char* next = starts.c_str();
+  int64_t start = 0;
+  for (uint32_t machine = 0; machine <= own(); ++machine) {
+    char* end = nullptr;
+    start = std::strtoll(next, &end, 10);
+    next = end;
+  }
+  clock_.agree(start);
+  watch_.emplace(machines_, team, iterations);
+}
+
+std::filesystem::path part_folder(const std::filesystem::path& folder, const std::string& machine) {
+  return folder / kPartsFolder / machine;
+}
+
+void MachineRun::counted(const RunEnd& end) {
+  counted_.completion = end.completion;
+  CommunicationCounters& messages = counted_.messages;
+  messages.sent = end.counters.messages_sent, messages.delivered = end.counters.messages_delivered;
+  messages.failed = end.counters.messages_failed, messages.duplicated = end.messages_duplicated;
+  messages.payload_errors = end.counters.payload_errors;
+}
+
+MachineReport MachineRun::report_of(const RunResult& result) const {
+  MachineReport report = counted_;
+  report.verdict = result.verdict, report.reason = result.reason, report.waiting = result.waiting;
+  report.total = result.total;
+  return report;
+}
+
+void MachineRun::hand_in(const RunResult& result, const std::filesystem::path& part) {
+  machines_.gather_from_present(bytes_of(report_of(result)));
+  if (machines_.take(0, MachineTag::kOrder).find(fmt::format(" {} ", own())) == std::string::npos) return;
+  std::ifstream file(part / "run.sqlite", std::ios::binary);
+  std::string piece(kPiece, '\0');
+  do {
+    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    machines_.send(0, MachineTag::kPart, piece.substr(0, static_cast<size_t>(file.gcount())));
+  } while (file.gcount() > 0);
+}
+
+std::vector<std::optional<MachineReport>> MachineRun::collect(const RunResult& result,
+                                                              const std::filesystem::path& folder) {
+  std::vector<std::optional<MachineReport>> reports;
+  for (const std::optional<std::string>& bytes : machines_.gather_from_present(bytes_of(report_of(result))))
+    reports.push_back(bytes ? std::optional(machine_report(*bytes)) : std::nullopt);
+  const std::vector<ClockFit> before = fits_;
+  machines_.be_quick(true);
+  for (uint32_t machine = 1; machine < machines_.count(); ++machine)
+    if (reports[machine]) add_samples(machine);
+  machines_.be_quick(false);
+  for (uint32_t machine = 0; machine < machines_.count(); ++machine) {
+    const ClockFit& fit = fits_[machine];
+    RecordPart& part = parts_.emplace_back(
+        RecordPart{.machine = machines_.name(machine),
+                   .file = {},
+                   .clock = {.offset = Duration((fit.offset_at(start_) - before[machine].offset_at(start_)) * 1000),
+                             .drift = fit.drift,
+                             .error = fit.error_after(result.total)},
+                   .verdict = "gone",
+                   .reason = "nothing was heard of it any more"});
+    if (machine == 0) part.clock = {};
+    if (reports[machine]) part.verdict = to_string(reports[machine]->verdict), part.reason = reports[machine]->reason;
+  }
+  fetch(folder, reports);
+  return reports;
+}
+
+// Machines of one name have one file system, and so may have others; but of those nobody knows.
+void MachineRun::fetch(const std::filesystem::path& folder, std::span<const std::optional<MachineReport>> reports) {
+  std::string asked = " ";
+  const auto is_far = [&](uint32_t machine) { return machines_.system_name(machine) != machines_.system_name(0); };
+  for (uint32_t machine = 1; machine < machines_.count(); ++machine)
+    if (reports[machine] && is_far(machine)) asked += fmt::format("{} ", machine);
+  machines_.from_leader(asked);
+  for (uint32_t machine = 0; machine < machines_.count(); ++machine) {
+    const std::filesystem::path file = part_folder(folder, machines_.name(machine)) / "run.sqlite";
+    if (reports[machine] && is_far(machine)) receive_part(machine, file);
+    std::error_code ignored;
+    if (std::filesystem::exists(file, ignored)) parts_[machine].file = file;
+  }
+}
+
+// Under another name until it is complete: the machine may see the same folder, and read what is replaced.
+void MachineRun::receive_part(uint32_t machine, const std::filesystem::path& file) {
+  std::filesystem::create_directories(file.parent_path());
+  std::filesystem::path coming = file;
+  coming += ".coming";
+  std::ofstream out(coming, std::ios::binary | std::ios::trunc);
+  for (;;) {
+    const std::string piece = machines_.take(machine, MachineTag::kPart);
+    if (piece.empty()) break;
+    out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+  }
+  out.close();
+  if (!out) fail_run("{}: cannot be written", coming.string());
+  std::filesystem::rename(coming, file);
+}
+
+}  // namespace rankwire

@@ -1,0 +1,90 @@
+#include "emulator/cli/machine_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/system_memory.h"
+#include "emulator/assembly/dpdk_demand.h"
+#include "emulator/assembly/machine_shares.h"
+#include "emulator/assembly/memory_demand.h"
+
+namespace rankwire {
+namespace {
+
+/// What the ports of a machine carry in an iteration.
+struct MachineLoad {
+  uint64_t queue_pairs = 0, messages_tx = 0, messages_rx = 0;
+  int64_t bytes_tx = 0, bytes_rx = 0;
+};
+
+std::vector<MachineLoad> machine_loads(const Setup& setup, const WorkerShares& shares) {
+  std::vector<MachineLoad> loads(shares.workers());
+  for (const Connection& c : setup.plan.transport.connections) {
+    if (c.path != Path::kWire) continue;
+    const WorkerRoute& route = shares.route(c.id);
+    MachineLoad &from = loads[route.sender], &to = loads[route.receiver];
+    if (!c.reverse_of.valid()) {
+      from.queue_pairs += setup.config.transport.queue_pairs;
+      to.queue_pairs += setup.config.transport.queue_pairs;
+    }
+    from.messages_tx += c.messages_per_iteration, to.messages_rx += c.messages_per_iteration;
+    from.bytes_tx += c.bytes_per_iteration.count, to.bytes_rx += c.bytes_per_iteration.count;
+  }
+  return loads;
+}
+
+/// Of the process of `setup.machine`.
+int64_t memory_of_machine(const Setup& setup) {
+  require_room_in_dpdk(setup);
+  const MemoryDemand demand = memory_demand(setup, RunKind::kEmulated, resident_memory());
+  return (demand.setup + demand.runs.front().total()).count;
+}
+
+}  // namespace
+
+nlohmann::ordered_json machines_json(Setup& setup) {
+  const std::vector<std::string> machines = machines_of(setup.config);
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  if (machines.empty()) return rows;
+  require_machines_can(setup.config);
+  const WorkerShares shares = machine_shares(setup, machines);
+  const std::vector<MachineLoad> loads = machine_loads(setup, shares);
+  for (uint32_t machine = 0; machine < machines.size(); ++machine) {
+    nlohmann::ordered_json ports = nlohmann::ordered_json::array(), ranks = nlohmann::ordered_json::array();
+    for (const PortConfig& port : setup.config.ports)
+      if (port.on == machines[machine]) ports.push_back(port.name);
+    for (uint32_t rank = 0; rank < setup.workload.ranks.size(); ++rank)
+      if (shares.ranks(machine)[rank]) ranks.push_back(rank);
+    setup.machine = machines[machine];
+    const MachineLoad& load = loads[machine];
+    rows.push_back({{"machine", machines[machine]},
+                    {"ports", ports},
+                    {"ranks", ranks},
+                    {"queue_pairs", load.queue_pairs},
+                    {"messages_tx", load.messages_tx},
+                    {"messages_rx", load.messages_rx},
+                    {"bytes_tx", load.bytes_tx},
+                    {"bytes_rx", load.bytes_rx},
+                    {"memory_bytes", memory_of_machine(setup)}});
+  }
+  setup.machine.clear();
+  return rows;
+}
+
+void print_machines(const nlohmann::ordered_json& machines) {
+  if (machines.empty()) return;
+  fmt::print("\nmachines, an iteration:\n{:<16} {:>6} {:>6} {:>12} {:>12} {:>15} {:>15} {:>11}  {}\n", "machine",
+             "ranks", "QPs", "messages tx", "messages rx", "bytes tx", "bytes rx", "memory MiB", "ports");
+  for (const auto& m : machines)
+    fmt::print("{:<16} {:>6} {:>6} {:>12} {:>12} {:>15} {:>15} {:>11.1f}  {}\n", m["machine"].get<std::string>(),
+               m["ranks"].size(), m["queue_pairs"].get<uint64_t>(), m["messages_tx"].get<uint64_t>(),
+               m["messages_rx"].get<uint64_t>(), m["bytes_tx"].get<int64_t>(), m["bytes_rx"].get<int64_t>(),
+               m["memory_bytes"].get<double>() / (1 << 20), fmt::join(m["ports"].get<std::vector<std::string>>(), " "));
+}
+
+}  // namespace rankwire

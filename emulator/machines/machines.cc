@@ -1,0 +1,243 @@
+#include "emulator/machines/machines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+namespace rankwire {
+namespace {
+
+constexpr std::chrono::milliseconds kTurn{1};
+constexpr const char* kNameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_";
+/// Of all pings of a machine.
+constexpr std::chrono::milliseconds kPingTime{200};
+
+}  // namespace
+
+Machines::Machines(std::unique_ptr<MachineLinks> links, const std::string& name, MachinePatience patience)
+    : links_(std::move(links)), post_(*links_, patience) {
+  const std::string system = links_->system_name();
+  thread_ = std::thread([this] { work(); });
+  try {
+    introduce((name.empty() ? system.substr(0, system.find('.')) : name) + "\n" + system);
+  } catch (const Error& error) {
+    fail(error);
+    leave();
+    throw;
+  }
+}
+
+Machines::~Machines() {
+  if (!thread_.joinable()) return;
+  stop();
+  links_->leave(false);
+}
+
+void Machines::introduce(const std::string& name) {
+  names_.assign(count(), "");
+  for (uint32_t machine = 0; machine < count(); ++machine) names_[machine] = fmt::format("process {}", machine);
+  system_names_ = names_;
+  std::string all;
+  for (const std::string& text : gather(name)) all += text + "\n";
+  all = from_leader(all);
+  for (uint32_t machine = 0; machine < count(); ++machine) {
+    for (std::string* const part : {&names_[machine], &system_names_[machine]}) {
+      const size_t end = all.find('\n');
+      *part = all.substr(0, end);
+      all.erase(0, end + 1);
+    }
+  }
+  for (uint32_t machine = 0; machine < count(); ++machine) {
+    const auto own = names_.begin() + machine;
+    if (leads() && own->find_first_not_of(kNameCharacters) != own->npos)
+      fail_input("'{}' is no name of a machine: letters, digits, '.', '-' and '_'", *own);
+    if (leads() && std::find(names_.begin(), own, *own) != own)
+      fail_input("two processes are on machine '{}': start one on each, or name them by --machine", *own);
+  }
+  meet();
+}
+
+void Machines::work() noexcept {
+  for (;;) {
+    bool quick = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+      post_.turn(MachinePost::Clock::now());
+      if (turn_) turn_(post_);
+      quick = post_.is_quick();
+    }
+    if (quick) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kTurn);
+    }
+  }
+}
+
+void Machines::each_turn(Turn turn) {
+  const std::lock_guard lock(mutex_);
+  turn_ = std::move(turn);
+}
+
+void Machines::turn_now(const Turn& turn) {
+  const std::lock_guard lock(mutex_);
+  turn(post_);
+}
+
+void Machines::send(uint32_t to, MachineTag tag, const std::string& bytes) {
+  const std::lock_guard lock(mutex_);
+  post_.send(to, tag, bytes);
+}
+
+bool Machines::is_gone(uint32_t machine) {
+  const std::lock_guard lock(mutex_);
+  return post_.is_gone(machine);
+}
+
+void Machines::require_present(uint32_t from) {
+  for (uint32_t machine = 0; machine < count(); ++machine) {
+    if (outlives_ && machine != from) continue;
+    const std::optional<Error>& failure = post_.failure_of(machine);
+    // What the leader says names the machine already, or is its own.
+    if (failure && machine == 0) throw *failure;
+    if (failure) throw Error(failure->kind(), fmt::format("machine '{}': {}", names_[machine], failure->what()));
+    if (post_.is_gone(machine)) fail_run("machine '{}' has gone: nothing was heard of it any more", names_[machine]);
+  }
+}
+
+std::optional<std::string> Machines::take_arrived(uint32_t from, MachineTag tag) {
+  const std::lock_guard lock(mutex_);
+  if (auto bytes = post_.take(from, tag)) return bytes;
+  require_present(from);
+  return std::nullopt;
+}
+
+std::string Machines::take(uint32_t from, MachineTag tag) {
+  for (;;) {
+    if (auto bytes = take_arrived(from, tag)) return std::move(*bytes);
+    std::this_thread::sleep_for(kTurn);
+  }
+}
+
+std::vector<std::string> Machines::gather(const std::string& own) {
+  if (!leads()) {
+    send(0, MachineTag::kReport, own);
+    return {};
+  }
+  std::vector<std::string> all{own};
+  for (uint32_t machine = 1; machine < count(); ++machine) all.push_back(take(machine, MachineTag::kReport));
+  return all;
+}
+
+std::vector<std::optional<std::string>> Machines::gather_from_present(const std::string& own) {
+  if (!leads()) {
+    send(0, MachineTag::kReport, own);
+    return {};
+  }
+  outlives_ = true;
+  std::vector<std::optional<std::string>> all(count());
+  all.front() = own;
+  for (uint32_t machine = 1; machine < count(); ++machine) {
+    for (bool waits = true; waits;) {
+      {
+        const std::lock_guard lock(mutex_);
+        all[machine] = post_.take(machine, MachineTag::kReport);
+        waits = !all[machine] && !post_.is_gone(machine) && !post_.failure_of(machine);
+      }
+      if (waits) std::this_thread::sleep_for(kTurn);
+    }
+  }
+  return all;
+}
+
+std::string Machines::from_leader(const std::string& text) {
+  if (!leads()) return take(0, MachineTag::kOrder);
+  const std::lock_guard lock(mutex_);
+  post_.send_all(MachineTag::kOrder, text);
+  return text;
+}
+
+void Machines::meet() {
+  gather("");
+  from_leader("");
+}
+
+void Machines::fail(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (leads()) {
+    post_.send_all(MachineTag::kFailure, failure_bytes(error));
+  } else {
+    post_.send(0, MachineTag::kFailure, failure_bytes(error));
+  }
+}
+
+bool Machines::leave() {
+  if (!thread_.joinable()) return true;
+  bool orderly = true;
+  if (leads()) {
+    const std::lock_guard lock(mutex_);
+    for (uint32_t machine = 1; machine < count(); ++machine) orderly = orderly && !post_.is_gone(machine);
+    post_.send_all(MachineTag::kLeave, orderly ? "orderly" : "at once");
+  } else {
+    for (std::optional<std::string> told; !told;) {
+      {
+        const std::lock_guard lock(mutex_);
+        told = post_.take(0, MachineTag::kLeave);
+        if (!told && post_.is_gone(0)) told = "at once";
+      }
+      orderly = told == "orderly";
+      if (!told) std::this_thread::sleep_for(kTurn);
+    }
+  }
+  // What has been sent last is on its way when another turn of the thread is over.
+  std::this_thread::sleep_for(3 * kTurn);
+  stop();
+  links_->leave(orderly);
+  return orderly;
+}
+
+void Machines::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void Machines::be_quick(bool quick) {
+  const std::lock_guard lock(mutex_);
+  post_.send_all(quick ? MachineTag::kQuick : MachineTag::kCalm, {});
+}
+
+// By this thread rather than the other, which sleeps between its turns.
+std::vector<ClockSample> Machines::ping(uint32_t machine, uint32_t most) {
+  using Clock = MachinePost::Clock;
+  const auto nanoseconds = [](Clock::time_point time) { return int64_t{time.time_since_epoch().count()}; };
+  const std::lock_guard lock(mutex_);
+  std::vector<ClockSample> samples;
+  const Clock::time_point end = Clock::now() + kPingTime;
+  while (samples.size() < most && Clock::now() < end) {
+    const Clock::time_point sent = Clock::now();
+    const std::string question = fmt::to_string(nanoseconds(sent));
+    post_.send(machine, MachineTag::kPing, question);
+    std::optional<std::string> answer;
+    Clock::time_point received = sent;
+    while (!answer && received < end) {
+      post_.turn(received);
+      answer = post_.take(machine, MachineTag::kPong);
+      received = Clock::now();
+      if (answer && !answer->starts_with(question + " ")) answer.reset();
+      if (!answer) std::this_thread::yield();
+    }
+    if (!answer) break;
+    const int64_t answered = std::strtoll(answer->c_str() + question.size(), nullptr, 10);
+    samples.push_back({nanoseconds(sent), answered, nanoseconds(received)});
+  }
+  return samples;
+}
+
+}  // namespace rankwire

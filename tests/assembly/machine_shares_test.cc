@@ -1,0 +1,96 @@
+// Who drives what of a run over several machines, and what such a run refuses.
+#include "emulator/assembly/machine_shares.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "emulator/assembly/setup.h"
+#include "tests/temporary_folder.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+/// Four ranks, one a host and port: p0 and p2 on machine b, p1 and p3 on a.
+std::vector<std::string> settings() {
+  std::vector<std::string> all{"name=machines",
+                               "workload.generate.layers=1",
+                               "workload.generate.hidden=64",
+                               "workload.generate.sequence=16",
+                               "workload.generate.vocabulary=100",
+                               "workload.generate.data_parallel=4",
+                               "hosts.count=4",
+                               "hosts.npus=1",
+                               "ports.count=4"};
+  for (int p = 0; p < 4; ++p) {
+    all.push_back("ports[" + std::to_string(p) + "].device=net_af_packet" + std::to_string(p) + ",iface=x");
+    all.push_back("ports[" + std::to_string(p) + "].on=" + (p % 2 == 0 ? "b" : "a"));
+  }
+  return all;
+}
+
+RunConfig config_with(const std::string& more) {
+  std::vector<std::string> all = settings();
+  if (!more.empty()) all.push_back(more);
+  return load_config("", all);
+}
+
+std::string refusal(const std::string& more) {
+  try {
+    const RunConfig config = config_with(more);
+    require_machines_can(config);
+    machine_of_ports(config, machines_of(config));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(MachineShares, AreByPortsInTheOrderOfTheFile) {
+  const RunConfig config = config_with("");
+  EXPECT_THAT(machines_of(config), ElementsAre("b", "a"));
+  EXPECT_THAT(machine_of_ports(config, std::vector<std::string>{"a", "b"}), ElementsAre(1, 0, 1, 0));
+  TemporaryFolder folder;
+  Setup setup;
+  prepare(setup, config, folder.path());
+  const WorkerShares shares = machine_shares(setup, std::vector<std::string>{"a", "b"});
+  EXPECT_THAT(shares.ranks(0), ElementsAre(false, true, false, true));
+  EXPECT_THAT(shares.ranks(1), ElementsAre(true, false, true, false));
+  setup.machine = "a";
+  EXPECT_FALSE(setup.is_here(PortId(0)));
+  EXPECT_TRUE(setup.is_here(PortId(1)));
+}
+
+TEST(MachineShares, RefuseWhatOneMachineAloneCanDo) {
+  EXPECT_EQ(refusal(""), "none");
+  EXPECT_THAT(refusal("run.repeat=2"), HasSubstr("run.repeat"));
+  EXPECT_THAT(refusal("workers.count=2"), HasSubstr("workers"));
+  EXPECT_THAT(refusal("dilation.factor=2"), HasSubstr("dilation.factor"));
+  EXPECT_THAT(refusal("run.on_failure=continue"), HasSubstr("run.on_failure"));
+  EXPECT_THAT(refusal("ports[2].on=none"), HasSubstr("port 'p2' needs 'on'"));
+}
+
+// Two ranks of a host with a NIC each, behind ports on two machines.
+TEST(MachineShares, AnEmulatedHostIsOnOneMachine) {
+  std::vector<std::string> all = settings();
+  for (const char* more : {"hosts.count=2", "hosts.npus=2", "hosts.nics=2"}) all.push_back(more);
+  TemporaryFolder folder;
+  Setup setup;
+  prepare(setup, load_config("", all), folder.path());
+  try {
+    machine_shares(setup, machines_of(setup.config));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("an emulated host is on one machine"));
+  }
+}
+
+}  // namespace
+}  // namespace rankwire

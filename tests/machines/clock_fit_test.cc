@@ -1,0 +1,72 @@
+// Clocks from questions and answers whose delays are known.
+#include "emulator/machines/clock_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+namespace rankwire {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+/// The other clock is `ahead` ns ahead at 0 and gains `drift`; the question takes `there` ns and the answer `back`.
+ClockSample ask(int64_t at, int64_t there, int64_t back, int64_t ahead, double drift = 0) {
+  const int64_t answered = at + there;
+  return {.sent = at,
+          .answered = answered + ahead + static_cast<int64_t>(drift * static_cast<double>(answered)),
+          .received = answered + back};
+}
+
+// Stepped by 50 ms. The quickest of three takes 10 us there and 14 us back: half of that is 12, so the answer seems to
+// have been given 2 us later than it was, and the clock 2 us less ahead.
+TEST(ClockFit, TheQuickestAnswerCounts) {
+  constexpr int64_t kStep = 50'000'000;
+  const std::vector samples{ask(0, 300'000, 20'000, kStep), ask(400'000, 10'000, 14'000, kStep),
+                            ask(500'000, 20'000, 700'000, kStep)};
+  const ClockFit fit = fit_clock(samples);
+  EXPECT_EQ(fit.offset_at(0), kStep - 2'000);
+  EXPECT_EQ(fit.error, microseconds(12));
+  EXPECT_FALSE(fit.drift_known);
+}
+
+TEST(ClockFit, WhatOneBurstSaysIsTrueWithinItsError) {
+  for (const int64_t there : {1'000, 5'000, 9'000}) {
+    const std::vector samples{ask(0, there, 10'000 - there, -7'000'000)};
+    const ClockFit fit = fit_clock(samples);
+    EXPECT_LE(std::abs(fit.offset_at(0) + 7'000'000) * 1000, fit.error.ps);
+  }
+}
+
+// 40 ppm over 10 s are 400 us; in between the line is right, though nobody asked.
+TEST(ClockFit, TwoBurstsTellTheDrift) {
+  constexpr double kDrift = 40e-6;
+  std::vector<ClockSample> samples;
+  for (int64_t i = 0; i < 20; ++i) samples.push_back(ask(i * 100'000, 8'000, 8'000, 1'000, kDrift));
+  for (int64_t i = 0; i < 20; ++i) samples.push_back(ask(10 * kSecond + i * 100'000, 8'000, 8'000, 1'000, kDrift));
+  const ClockFit fit = fit_clock(samples);
+  EXPECT_TRUE(fit.drift_known);
+  EXPECT_NEAR(fit.drift, kDrift, 1e-9);
+  EXPECT_NEAR(static_cast<double>(fit.offset_at(5 * kSecond)), 1'000 + 200'000, 2);
+  EXPECT_GE(fit.error, microseconds(8));
+  EXPECT_LT(fit.error, microseconds(9));
+}
+
+// The bound is half a round trip from the line: a clock that does not keep to it says so.
+TEST(ClockFit, AClockThatJumpsBetweenBurstsHasALargeError) {
+  std::vector<ClockSample> samples;
+  for (const auto& [at, ahead] : {std::pair(int64_t{0}, 0), {kSecond, 300'000}, {2 * kSecond, 0}})
+    samples.push_back(ask(at, 1'000, 1'000, ahead));
+  // Level at a third of the step; the middle one is two thirds away.
+  EXPECT_NEAR(static_cast<double>(fit_clock(samples).error.ps), 201e6, 1e5);
+}
+
+TEST(ClockFit, WithoutDriftTheErrorGrowsWithTime) {
+  const std::vector samples{ask(0, 1'000, 1'000, 0)};
+  // 100 ppm of a second.
+  EXPECT_EQ(fit_clock(samples).error_after(seconds(1)), microseconds(1) + microseconds(100));
+}
+
+}  // namespace
+}  // namespace rankwire

@@ -1,0 +1,164 @@
+"""A run over several machines: processes that mpirun starts, each with an end of a veth pair and its ranks."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+import unittest
+
+from bridge import ip
+from rankwire import BINARY, OK, USAGE, RankwireTest, Run, rankwire, recorded_operations, transformer
+
+MACHINES = ("a", "b")
+LINK_MTU = 4200
+# net_af_packet joins a fanout group of its process's and its interface's number, which must not be another process's.
+FIRST_INDEX, INDEX_STEP = 8192, 4096
+# The world of MPI stays on this machine, and nobody is bound to a core.
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+          "--mca", "btl", "self,vader", "--mca", "pml", "ob1", "--mca", "oob_tcp_if_include", "lo"]
+
+
+def with_mpi():
+    """Whether the program can be part of such a run at all."""
+    return b"MPI_Init_thread" in pathlib.Path(BINARY).read_bytes()
+
+
+def command_lines():
+    """Of all processes, by number."""
+    lines = {}
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            lines[int(process.name)] = (process / "cmdline").read_bytes().split(b"\0")
+    return lines
+
+
+class Hosts(RankwireTest):
+    def setUp(self):
+        super().setUp()
+        missing = [tool for tool in ("ip", "mpirun") if shutil.which(tool) is None]
+        if os.geteuid() != 0 or missing:
+            self.skipTest(f"takes root, ip and mpirun; missing: {missing}")
+        if not with_mpi():
+            self.skipTest("this rankwire was built without MPI")
+        self.space = f"rwhosts{os.getpid()}"
+        try:
+            ip("netns", "add", self.space)
+            self.addCleanup(subprocess.run, ["ip", "netns", "delete", self.space], capture_output=True, check=False)
+            ip("-n", self.space, "link", "add", "rw0", "index", str(FIRST_INDEX), "mtu", str(LINK_MTU), "type", "veth",
+               "peer", "name", "rw1", "index", str(FIRST_INDEX + INDEX_STEP), "mtu", str(LINK_MTU))
+            for name in ("rw0", "rw1"):
+                ip("-n", self.space, "link", "set", name, "addrgenmode", "none", "up")
+            ip("-n", self.space, "link", "set", "lo", "up")
+        except subprocess.CalledProcessError as error:
+            self.skipTest(f"{' '.join(error.cmd)}: {error.stderr.strip()}")
+
+    def config(self, on=True, **changes):
+        ports = [{"name": f"p{i}", "device": f"net_af_packet{i},iface=rw{i}", "rate": "500Mbps"} for i in range(2)]
+        if on:
+            ports = [port | {"on": machine} for port, machine in zip(ports, MACHINES)]
+        return {
+            "workload": {"generate": transformer(), "iterations": 3},
+            "hosts": {"count": 2, "npus": 4, "nics": 1},
+            "ports": ports,
+            "switch": {"latency": "20us"},
+            "transport": {"mtu": "4096B", "checking": True},
+            "record": {"messages": "all"},
+            "dpdk": {"memory": "128MiB", "eal_arguments": ["--no-pci"]},
+            "clock": {"max_error": "100ms"},  # of a machine whose cores others use, too
+            "run": {"deadline": "60s"},
+        } | changes
+
+    def command(self, paths, prefixes=((), ()), options=()):
+        """Starts one process for each of the machines."""
+        parts = [[*MPIRUN, *options]]
+        for machine, path, prefix in zip(MACHINES, paths, prefixes):
+            parts.append(["-n", "1", *prefix, str(BINARY), "run", str(path), "--quiet", "--machine", machine, "--out",
+                          str(self.folder / "run"), ":"])
+        return ["ip", "netns", "exec", self.space, *sum(parts, [])[:-1]]
+
+    def on_machines(self, *paths, status=OK, **how):
+        process = subprocess.run(self.command(paths, **how), capture_output=True, text=True, check=False, timeout=120)
+        self.assertEqual(process.returncode, status, process.stdout + process.stderr)
+        return process
+
+    def shifted_clock(self):
+        """What starts a command whose steady clock is 1000 s ahead, where the kernel can do that."""
+        prefix = ["unshare", "--fork", "--time", "--monotonic", "1000"]
+        can = shutil.which("unshare") and subprocess.run([*prefix, "true"], capture_output=True, check=False)
+        return prefix if can and can.returncode == 0 else []
+
+    def test_as_on_one_machine(self):
+        path = self.configuration(self.config())
+        self.on_machines(path, path, prefixes=((), self.shifted_clock()))
+        run = Run(self.folder / "run")
+        self.assert_delivered(run)
+        self.assertFalse((run.folder / "machines").exists())
+        self.assertEqual([machine["machine"] for machine in run.summary["machines"]], list(MACHINES))
+        for machine in run.summary["machines"]:
+            self.assertEqual(machine["verdict"], "ok")
+            # A clock that is 1000 s ahead and not seen to be would be off by that.
+            self.assertLess(abs(machine["clock_offset_ps"]), 100 * 10**9)
+        alone = self.call("run", self.config(on=False), out="alone", prefix=["ip", "netns", "exec", self.space])
+        for count in ("messages", "bytes", "bytes_wire", "bytes_local"):
+            self.assertEqual(run.summary[count], alone.summary[count], count)
+        for count in ("messages_sent", "messages_delivered", "data_packets_tx"):
+            self.assertEqual(run.transport[count] - (run.transport["retransmitted"] if "packets" in count else 0),
+                             alone.transport[count] - (alone.transport["retransmitted"] if "packets" in count else 0))
+        self.assertEqual(run.summary["record"]["messages_unjoined"], 0)
+        executed = [{(row["rank"], row["node"], row["iteration"]) for row in record.rows("operations")
+                     if row["emulated_end_ps"]} for record in (run, alone)]
+        self.assertEqual(*executed)
+        self.assertEqual(len(run.rows("ports", fidelity="emulated")), 2)
+        sent = [{(row["connection"], row["member"]): row["messages"] for row in record.rows("flows")}
+                for record in (run, alone)]
+        self.assertEqual(*sent)
+
+    def test_one_dies(self):
+        endless = self.config()
+        endless["workload"]["iterations"] = 10_000
+        endless["run"]["deadline"] = "15s"
+        path = self.configuration(endless)
+        # Whoever is left outlives who has died; mpirun then returns 0.
+        command = self.command((path, path), options=["--enable-recovery"])
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as process:
+            part = self.folder / "run/machines/b"
+            deadline = time.monotonic() + 60
+            while recorded_operations(part) < 100 and process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.05)
+            recorded = recorded_operations(part)
+            own = {str(path).encode(), b"--machine", b"b"}
+            (killed,) = [number for number, words in command_lines().items()
+                         if own <= set(words) and words[0].endswith(b"rankwire")]
+            os.kill(killed, signal.SIGKILL)
+            output, errors = process.communicate(timeout=60)
+        self.assertTrue((self.folder / "run/summary.json").exists(), output + errors)
+        run = Run(self.folder / "run")
+        self.assertEqual(run.summary["verdict"], "failed", run.summary["reason"])
+        self.assertIn("machine 'b' has gone", run.summary["reason"])
+        self.assertEqual([machine["verdict"] for machine in run.summary["machines"]][1], "gone")
+        with contextlib.closing(sqlite3.connect(run.folder / "run.sqlite")) as record:
+            kept = record.execute("SELECT count(*) FROM operations WHERE run=1 AND rank >= 4").fetchone()[0]
+        self.assertGreaterEqual(kept, recorded)
+        self.assertGreater(recorded, 0)
+
+    def test_who_has_another_file_is_named(self):
+        own = self.configuration(self.config())
+        other = self.configuration(self.config(switch={"latency": "21us"}), name="other.yaml")
+        process = self.on_machines(own, other, status=USAGE)
+        self.assertEqual(process.stderr.count("machine 'b' differs from 'a'"), 1, process.stderr)
+        self.assertIn("switch.latency is \"21us\", not \"20us\"", process.stderr)
+        self.assertFalse((self.folder / "run").exists())
+
+    def test_without_the_others_it_says_how_to_start_them(self):
+        process = rankwire("run", self.configuration(self.config()))
+        self.assertEqual(process.returncode, USAGE)
+        self.assertIn("mpirun -n 2", process.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
