@@ -82,8 +82,9 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
     if (auto finding = core_finding(config, threads_, cores.size())) setup_.warnings.push_back(std::move(*finding));
     if (!threads_.cpus.empty()) avoided_.emplace(threads_.cpus);
   }
-  recorder_.emplace(folder_.path(),
-                    RecorderOptions{.messages = message_detail(config.messages), .causes = config.record_causes});
+  recorder_.emplace(folder_.path(), RecorderOptions{.operations = config.record_operations,
+                                                    .messages = message_detail(config.messages),
+                                                    .causes = config.record_operations && config.record_causes});
   recorder_->configuration(resolved_json((stretched_ ? *stretched_ : setup_).config), RANKWIRE_VERSION, config.dut);
   record_jobs();
   if (setup_.config.limits) recorder_->limits(limit_infos(*setup_.config.limits));
@@ -91,8 +92,13 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
     recorder_->background(background_infos(setup_), setup_.background.first_end, setup_.background.ends);
   // They tell whose traffic was in the way, which is asked where causes are recorded.
   if (config.record_causes) recorder_->connection_cables(connection_cables(setup_));
-  record_nodes();
-  record_requests();
+  if (config.record_operations) {
+    record_nodes();
+    record_requests();
+  } else {
+    recorder_->warning(
+        "record.operations is none: nothing is said of single operations, nor of what follows from them");
+  }
   take_warnings(0);
 }
 

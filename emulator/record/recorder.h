@@ -21,6 +21,7 @@ namespace rankwire {
 class RecordWriter;
 
 struct RecorderOptions {
+  bool operations = true;  ///< executions of nodes; else no run has any
   MessageDetail messages = MessageDetail::kSampled;
   bool causes = false;            ///< time by cause of operations
   size_t slowest = 1000;          ///< messages kept by kSampled, and as many that failed
