@@ -5,8 +5,8 @@
 namespace rankwire {
 namespace {
 
-bool carries(std::string_view kernel, CallKind kind) {
-  if (kind == CallKind::kSend || kind == CallKind::kReceive) return kernel.find("SendRecv") != kernel.npos;
+bool carries(std::string_view kernel, ActionKind kind) {
+  if (is_message(kind)) return kernel.find("SendRecv") != kernel.npos;
   return call_kind(kernel) == kind;
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/error.h"
 #include "converters/inference_cost.h"
 #include "converters/kv_cache.h"
 #include "converters/model_sizes.h"
@@ -16,15 +17,19 @@ namespace {
 /// Instances of one pool.
 class PoolPlanner {
  public:
-  PoolPlanner(const ServingModel& model, const ServingPool& pool)
-      : cost_(model, pool), instances_(pool.instances, ServingInstance(pool, cost_)) {}
+  /// `name` is the pool's key.
+  PoolPlanner(const ServingModel& model, const char* name, const ServingPool& pool)
+      : name_(name), pool_(pool), cost_(model, pool), instances_(pool.instances, ServingInstance(pool, cost_)) {}
   PoolPlanner(const PoolPlanner&) = delete;
   PoolPlanner& operator=(const PoolPlanner&) = delete;
 
   /// Gives the request to the instance of which `load` is the least at `now`, which is not before that of the call
-  /// before, and returns which.
+  /// before, and returns which. Throws Error(kInput) for one that the memory for keys and values never has room for.
   template <class Load>
   uint32_t add(const WaitingRequest& request, Duration now, Load load) {
+    if (request.kept_tokens() > cost_.most_kept())
+      fail_input("inference.{}.kv_memory: request {} has keys and values of {} tokens, but {} B have room for {}",
+                 name_, request.request, request.kept_tokens(), pool_.kv_memory.count, cost_.most_kept());
     for (ServingInstance& instance : instances_) instance.advance(now);
     const auto least = std::ranges::min_element(instances_, {}, load);
     least->add(request);
@@ -44,6 +49,8 @@ class PoolPlanner {
   const std::vector<HeldRequest>& held() const { return held_; }
 
  private:
+  const char* const name_;
+  const ServingPool& pool_;
   const InferenceCost cost_;
   std::deque<ServingInstance> instances_;
   std::vector<FirstToken> first_tokens_;
@@ -77,10 +84,10 @@ Duration prefix_time(const ServingModel& model, uint32_t shards, const ServedReq
   return read + transfer_time(model, shards, request.cached);
 }
 
-std::vector<InstancePlan> plan_prompts(const ServingModel& model, const ServingPool& pool,
-                                       const std::vector<ServedRequest>& requests, ServingPlan& plan,
-                                       std::vector<FirstToken>& first_tokens) {
-  PoolPlanner planner(model, pool);
+std::vector<InstancePlan> plan_prompts(const ServingModel& model, const std::vector<ServedRequest>& requests,
+                                       ServingPlan& plan, std::vector<FirstToken>& first_tokens) {
+  const ServingPool& pool = model.mixed ? *model.mixed : *model.prefill;
+  PoolPlanner planner(model, model.mixed ? "mixed" : "prefill", pool);
   for (uint32_t r = 0; r < requests.size(); ++r) {
     const ServedRequest& request = requests[r];
     const WaitingRequest waiting{.request = r,
@@ -99,7 +106,7 @@ std::vector<InstancePlan> plan_prompts(const ServingModel& model, const ServingP
 std::vector<InstancePlan> plan_decodes(const ServingModel& model, const std::vector<ServedRequest>& requests,
                                        std::vector<FirstToken> first_tokens, ServingPlan& plan) {
   const ServingPool& pool = *model.decode;
-  PoolPlanner planner(model, pool);
+  PoolPlanner planner(model, "decode", pool);
   // From here on, `at` is when keys and values have come. Layer by layer most have come before.
   for (FirstToken& token : first_tokens) {
     if (model.kv_transfer == KvTransfer::kWhole)
@@ -137,7 +144,7 @@ int64_t Batch::given() const {
 ServingPlan plan_batches(const ServingModel& model, const std::vector<ServedRequest>& requests) {
   ServingPlan plan;
   std::vector<FirstToken> first_tokens;
-  plan.prefill = plan_prompts(model, model.mixed ? *model.mixed : *model.prefill, requests, plan, first_tokens);
+  plan.prefill = plan_prompts(model, requests, plan, first_tokens);
   if (!model.mixed) plan.decode = plan_decodes(model, requests, std::move(first_tokens), plan);
   return plan;
 }

@@ -9,31 +9,6 @@
 namespace rankwire {
 namespace {
 
-std::optional<chakra::CollectiveCommType> collective_of(CallKind kind) {
-  switch (kind) {
-    case CallKind::kAllReduce:
-      return chakra::ALL_REDUCE;
-    case CallKind::kReduce:
-      return chakra::REDUCE;
-    case CallKind::kAllGather:
-      return chakra::ALL_GATHER;
-    case CallKind::kGather:
-      return chakra::GATHER;
-    case CallKind::kScatter:
-      return chakra::SCATTER;
-    case CallKind::kBroadcast:
-      return chakra::BROADCAST;
-    case CallKind::kAllToAll:
-      return chakra::ALL_TO_ALL;
-    case CallKind::kReduceScatter:
-      return chakra::REDUCE_SCATTER;
-    case CallKind::kBarrier:
-      return chakra::BARRIER;
-    default:
-      return std::nullopt;
-  }
-}
-
 constexpr int64_t kMostRows = int64_t{1} << 40;  // of a tensor; the sum of a group's is far below 2^63
 
 }  // namespace
@@ -80,8 +55,7 @@ NodeWriter::Id CallWriter::write(const PytorchCall& call, std::string_view name,
                                  std::optional<int64_t> stream, const Ids& after) {
   if (stream) writer_.with("stream", *stream);
   writer_.lasting(micros.duration).starting(micros.start);
-  const bool pair = call.kind == CallKind::kSend || call.kind == CallKind::kReceive;
-  return pair ? write_point_to_point(call, name, after) : write_collective(call, name, after);
+  return is_message(call.kind) ? write_point_to_point(call, name, after) : write_collective(call, name, after);
 }
 
 NodeWriter::Id CallWriter::write_batch(std::span<const PytorchCall* const> calls, std::string_view name,
@@ -98,20 +72,18 @@ NodeWriter::Id CallWriter::write_batch(std::span<const PytorchCall* const> calls
 NodeWriter::Id CallWriter::write_collective(const PytorchCall& call, std::string_view name, const Ids& after) {
   const auto kind = collective_of(call.kind);
   if (!kind) fail(call, "no collective");
-  const bool rooted = call.kind == CallKind::kReduce || call.kind == CallKind::kGather ||
-                      call.kind == CallKind::kScatter || call.kind == CallKind::kBroadcast;
   Bytes size = call.input;
-  if (rooted && call.rank >= 0) {
+  if (is_rooted(call.kind) && call.rank >= 0) {
     const std::vector<int64_t> ranks = members(call);
     if (static_cast<size_t>(call.rank) >= ranks.size()) {
       fail(call, "root {} of a group of {}", call.rank, ranks.size());
     }
     writer_.with("root", ranks[static_cast<size_t>(call.rank)]);
     // Only the root of a scatter has an input: the outputs of all.
-    if (call.kind == CallKind::kScatter) size = Bytes(call.output.count * static_cast<int64_t>(ranks.size()));
+    if (call.kind == ActionKind::kScatter) size = Bytes(call.output.count * static_cast<int64_t>(ranks.size()));
   }
-  if (call.kind == CallKind::kAllToAll && !call.output_split.empty()) splits(call, call.output_split, call.output);
-  if (call.kind == CallKind::kAllToAll && !call.input_split.empty()) {
+  if (call.kind == ActionKind::kAllToAll && !call.output_split.empty()) splits(call, call.output_split, call.output);
+  if (call.kind == ActionKind::kAllToAll && !call.input_split.empty()) {
     writer_.with("comm_splits", splits(call, call.input_split, call.input));
   }
   return writer_.collective(name, *kind, group_name(call), size, after);
@@ -131,7 +103,7 @@ uint32_t CallWriter::peer(const PytorchCall& call) const {
 
 NodeWriter::Id CallWriter::write_point_to_point(const PytorchCall& call, std::string_view name, const Ids& after) {
   const uint32_t tag = message_tag(group_name(call));
-  const bool sends = call.kind == CallKind::kSend;
+  const bool sends = call.kind == ActionKind::kSend;
   const Bytes size = sends || call.output.count == 0 ? call.input : call.output;
   return sends ? writer_.send(name, rank_.rank, peer(call), tag, size, after)
                : writer_.receive(name, peer(call), rank_.rank, tag, size, after);

@@ -23,11 +23,14 @@ class NodeSequence {
   void each(const std::function<void(const chakra::Node&)>& take) {
     TraceReader reader(path_);
     chakra::Node out;
+    bool empty = true;
     for (TraceNode node; reader.next(node);) {
+      empty = false;
       translate(node, out);
       count(node);
       take(out);
     }
+    if (empty) fail_input("{}: has no nodes", path_);
     if (lists_ > 0) {
       conversion_.warnings.push_back(fmt::format(
           "{}: {} lists among the attributes are left out: their values' type is not known", path_, lists_));

@@ -55,8 +55,7 @@ class RankCalls {
         call(size, measured_name(of_.collective, size.size, false, i));
       }
     }
-    nodes_.close();
-    return nodes_.counts().nodes;
+    return nodes_.close();
   }
 
  private:
@@ -134,7 +133,7 @@ GeneratedTraces generate_collective_series(const CollectiveSeries& series, const
   for (uint32_t rank = 0; rank < traces.ranks; ++rank) traces.nodes += RankCalls(series, rank, set.file(rank)).write();
   std::vector<uint32_t> all(traces.ranks);
   std::iota(all.begin(), all.end(), 0u);
-  write_group_file({{kWorld, all}}, set.prefix);
+  write_group_file({{kWorld, all}}, set);
   return traces;
 }
 

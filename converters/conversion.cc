@@ -31,10 +31,14 @@ void Conversion::write_groups(std::span<const ProcessGroup> definitions) {
   write_groups_file(groups, definitions);
 }
 
-TraceFolder::TraceFolder(const std::filesystem::path& folder) : folder_(folder) {
+void make_output_folder(const std::filesystem::path& folder) {
   std::error_code error;
-  std::filesystem::create_directories(folder_, error);
-  if (error) fail_run("{}: cannot make the folder: {}", folder_.string(), error.message());
+  std::filesystem::create_directories(folder, error);
+  if (error) fail_run("{}: cannot make the folder: {}", folder.string(), error.message());
+}
+
+TraceFolder::TraceFolder(const std::filesystem::path& folder) : folder_(folder) {
+  make_output_folder(folder_);
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     if (!is_trace(entry)) continue;
     fail_input("{} is of an earlier conversion; remove it or choose another folder", entry.path().string());

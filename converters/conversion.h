@@ -40,6 +40,9 @@ struct Conversion {
   void write_groups(std::span<const ProcessGroup> definitions);
 };
 
+/// Unless it is there. Throws Error(kRun) when it cannot be made.
+void make_output_folder(const std::filesystem::path& folder);
+
 /// A folder for traces: `trace.<rank>.et` and `trace.json`.
 class TraceFolder {
  public:

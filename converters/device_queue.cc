@@ -165,7 +165,7 @@ bool DeviceQueue::take_own_call(uint32_t index, const OperatorTree& tree, const 
   if (recorder != OperatorTree::kNone) return take(recorder, calls.at(recorder));
   const PytorchCall* const own = operation.recorded->call.get();
   const uint32_t other = recorder_around(innermost, tree, trace_.recorded);
-  if (own && own->kind != CallKind::kOther) {
+  if (own && own->kind != ActionKind::kOther) {
     if (other != OperatorTree::kNone) launched_.insert(other);
     calls_.add(index, own);
     return true;
@@ -222,7 +222,7 @@ void DeviceQueue::wait_as_distributed(const RecordedCalls& calls) {
   std::vector<Waiting> waiting;
   for (const auto& [index, call] : calls) {
     const KinetoOperator& recorder = trace_.operators[index];
-    if (call.kind == CallKind::kWait) waiting.push_back({recorder.begin, recorder.thread, call.sequence});
+    if (call.kind == ActionKind::kWait) waiting.push_back({recorder.begin, recorder.thread, call.sequence});
   }
   std::ranges::sort(waiting, {}, &Waiting::begin);
 

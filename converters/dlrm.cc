@@ -75,8 +75,7 @@ class DlrmRank {
   uint64_t write() {
     last_ = storage_.restore();
     for (uint32_t step = 0; step < model_.steps; ++step) write_step(step);
-    nodes_.close();
-    return nodes_.counts().nodes;
+    return nodes_.close();
   }
 
  private:
@@ -204,7 +203,7 @@ GeneratedTraces generate_dlrm(const DlrmModel& model, const NodeFiles& set) {
     groups[kGroup].resize(storage.trainers);
     std::iota(groups[kGroup].begin(), groups[kGroup].end(), 0);
   }
-  write_group_file(groups, set.prefix);
+  write_group_file(groups, set);
   return traces;
 }
 

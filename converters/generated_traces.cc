@@ -14,8 +14,9 @@ std::string step_prefix(uint32_t steps, uint32_t step) {
   return steps == 1 ? std::string() : fmt::format("step{}.", step);
 }
 
-void write_group_file(const GroupMembers& groups, const std::string& prefix) {
-  const std::string path = prefix + ".json";
+void write_group_file(const GroupMembers& groups, const NodeFiles& set) {
+  if (!set.written()) return;
+  const std::string path = set.prefix + ".json";
   std::ofstream file(path, std::ios::binary);
   file << nlohmann::json(groups).dump() << '\n';
   file.close();

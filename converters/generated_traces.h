@@ -30,8 +30,8 @@ std::string step_prefix(uint32_t steps, uint32_t step);
 /// Ranks by name.
 using GroupMembers = std::map<std::string, std::vector<uint32_t>>;
 
-/// Writes `<prefix>.json`. Throws Error(kRun) when it cannot be written.
-void write_group_file(const GroupMembers& groups, const std::string& prefix);
+/// Writes `<prefix>.json`, if there is a prefix. Throws Error(kRun) when it cannot be written.
+void write_group_file(const GroupMembers& groups, const NodeFiles& set);
 
 /// Throws Error(kInput) "MODEL: KEY is VALUE, must be at least 1" unless each is.
 void check_positive(const char* model, std::initializer_list<std::pair<const char*, int64_t>> values);

@@ -1,7 +1,9 @@
 #include "converters/goal.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -230,6 +232,58 @@ std::vector<uint32_t> executable_order(const std::string& path, const GoalRank& 
   return order;
 }
 
+/// Whether what is sent is what is received, as far as numbers and bytes of all messages between two ranks with one tag
+/// tell. LogGOPSim and MPI take a receive that is larger than its message; no Chakra run does.
+class MessageBalance {
+ public:
+  void add(const GoalRank& rank) {
+    for (const GoalOperation& operation : rank.operations) {
+      if (operation.kind == GoalOperation::Kind::kCompute) continue;
+      const bool sends = operation.kind == GoalOperation::Kind::kSend;
+      const Ends ends{sends ? rank.rank : operation.peer, sends ? operation.peer : rank.rank, operation.tag};
+      Difference& difference = open_[ends];
+      difference.messages += sends ? 1 : -1;
+      difference.bytes += sends ? operation.amount : -operation.amount;
+      if (difference.messages == 0 && difference.bytes == 0) open_.erase(ends);
+    }
+  }
+
+  void warn(const std::string& path, Warnings& warnings) const {
+    const auto first = std::ranges::min_element(open_, {}, [](const auto& entry) { return entry.first.key(); });
+    if (first == open_.end()) return;
+    const auto& [ends, difference] = *first;
+    const auto more = [](int64_t value, const char* unit) {
+      return fmt::format("{} {} {}", std::abs(value), unit, value < 0 ? "less" : "more");
+    };
+    warnings.push_back(fmt::format(
+        "{}: rank {} sends {} and {} to rank {} with tag {} than that receives{}; a run refuses such traces", path,
+        ends.source, more(difference.messages, "messages"), more(static_cast<int64_t>(difference.bytes), "B"),
+        ends.destination, ends.tag,
+        open_.size() > 1 ? fmt::format(", and so it is with {} more pairs of ranks or tags", open_.size() - 1) : ""));
+  }
+
+ private:
+  struct Ends {
+    uint32_t source, destination, tag;
+
+    std::tuple<uint32_t, uint32_t, uint32_t> key() const { return {source, destination, tag}; }
+    bool operator==(const Ends&) const = default;
+  };
+  struct HashEnds {
+    size_t operator()(const Ends& ends) const {
+      // Ranks are below 2^20, so that the first two leave 24 bits of the number to themselves.
+      const uint64_t pair = uint64_t{ends.source} << 20 | ends.destination;
+      return std::hash<uint64_t>()(pair << 24 ^ uint64_t{ends.tag} * 0x9E3779B97F4A7C15u);
+    }
+  };
+  struct Difference {
+    int64_t messages = 0;  ///< sent less received
+    uint64_t bytes = 0;    ///< the same; below 0 by way of 2^64
+  };
+
+  std::unordered_map<Ends, Difference, HashEnds> open_;
+};
+
 }  // namespace
 
 void write_operations(const std::string& path, const GoalRank& rank, NodeWriter& nodes) {
@@ -271,13 +325,16 @@ Conversion convert_goal(const std::string& path, const std::filesystem::path& fo
   Conversion conversion{.prefix = traces.prefix()};
   const std::string schedule = read_text_file(path);
   const auto parse = is_goal_binary(schedule) ? parse_goal_binary : parse_goal;
+  MessageBalance balance;
   parse(path, schedule, [&](uint32_t ranks, const GoalRank& rank) {
+    balance.add(rank);
     progress.total = ranks;
     NodeWriter nodes(trace_file(conversion.prefix, rank.rank));
     write_operations(path, rank, nodes);
     conversion.add(nodes);
     ++progress.done;
   });
+  balance.warn(path, conversion.warnings);
   traces.keep();
   return conversion;
 }

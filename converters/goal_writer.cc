@@ -1,6 +1,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "converters/goal.h"
 #include "proto/attributes.h"
 #include "proto/trace_stream.h"
@@ -20,6 +21,7 @@ class GoalWriter {
     TraceReader reader(path_);
     uint32_t place = 0;
     for (TraceNode node; reader.next(node); ++place) {
+      check_stop();
       begins_.clear();
       std::erase(node.data_deps, node.id);
       const bool collective = node.type == chakra::COMM_COLL_NODE && write_collective(node, place);
@@ -32,6 +34,7 @@ class GoalWriter {
         for (const uint64_t id : node.data_deps) require(begin, fmt::format("n{}", id));
       }
     }
+    if (place == 0) fail_input("{}: has no nodes", path_);
     out_ << dependencies_ << "}\n";
   }
 
@@ -115,13 +118,36 @@ class GoalWriter {
   std::vector<std::string> begins_;  ///< of the node at hand, the labels that wait for what it depends on
 };
 
+/// `schedule.goal` of a folder, which is made if need be. Removed again unless it is kept; one that is there already is
+/// replaced.
+class ScheduleFile {
+ public:
+  explicit ScheduleFile(const std::filesystem::path& folder) : path_(folder / "schedule.goal") {
+    make_output_folder(folder);
+  }
+  ~ScheduleFile() {
+    std::error_code ignored;
+    if (!kept_) std::filesystem::remove(path_, ignored);
+  }
+  ScheduleFile(const ScheduleFile&) = delete;
+  ScheduleFile& operator=(const ScheduleFile&) = delete;
+
+  std::string path() const { return path_.string(); }
+  void keep() { kept_ = true; }
+
+ private:
+  const std::filesystem::path path_;
+  bool kept_ = false;
+};
+
 }  // namespace
 
 Conversion convert_to_goal(const std::vector<std::string>& traces, const ExpandCollective& expand,
                            const std::filesystem::path& folder, ConversionProgress& progress) {
-  std::filesystem::create_directories(folder);
-  Conversion conversion{.prefix = (folder / "schedule.goal").string(), .form = Conversion::Form::kSchedule};
-  std::ofstream out(conversion.prefix);
+  ScheduleFile file(folder);
+  Conversion conversion{.prefix = file.path(), .form = Conversion::Form::kSchedule};
+  std::ofstream out(file.path());
+  if (!out) fail_run("{}: cannot be written", conversion.prefix);
   out << "num_ranks " << traces.size() << "\n";
   progress.total = traces.size();
   for (uint32_t rank = 0; rank < traces.size(); ++rank) {
@@ -130,6 +156,7 @@ Conversion convert_to_goal(const std::vector<std::string>& traces, const ExpandC
     ++progress.done;
   }
   if (!out.flush()) fail_run("{}: cannot write the schedule", conversion.prefix);
+  file.keep();
   return conversion;
 }
 

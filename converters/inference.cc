@@ -115,8 +115,10 @@ void check_size(const ServedTraffic& traffic) {
   add(traffic.prompts, traffic.plan.prefill);
   add(traffic.decodes, traffic.plan.decode);
   if (nodes > kMostServedNodes)
-    fail_input("{}: {} nodes, the most is {}: take fewer requests, output tokens, layers or ranks", kService, nodes,
-               kMostServedNodes);
+    fail_input(
+        "inference.arrivals.requests: make {} nodes, the most is {}: take fewer, or fewer output tokens, layers "
+        "or ranks",
+        nodes, kMostServedNodes);
 }
 
 uint64_t write_pool(const ServedTraffic& traffic, const PoolPlace& place, const std::vector<InstancePlan>& plans,
@@ -159,7 +161,7 @@ GeneratedTraces generate_inference(const ServingModel& model, const NodeFiles& s
     const uint32_t rank = traffic.first_cache_rank + c;
     traces.nodes += write_cache_rank(traffic, rank, set.file(rank));
   }
-  write_group_file(groups, set.prefix);
+  write_group_file(groups, set);
   return traces;
 }
 

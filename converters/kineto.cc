@@ -17,6 +17,7 @@ struct Event {
   std::string_view category, phase;
   std::string name;
   std::optional<int64_t> begin, duration;
+  bool wrong_duration = false;  ///< there is one, but it is no number
   std::optional<int64_t> process, thread;
   int64_t record_function = -1, correlation = -1, stream = -1, wait_on_stream = -1, record_correlation = -1;
   std::string synchronization;
@@ -106,6 +107,7 @@ Event read_event(ondemand::object object) {
       event.begin = nanoseconds_of(written(value).value_or(""));
     } else if (key == "dur") {
       event.duration = nanoseconds_of(written(value).value_or(""));
+      event.wrong_duration = !event.duration;
     } else if (key == "pid") {
       event.process = written_integer(value);
     } else if (key == "tid") {
@@ -145,6 +147,7 @@ class KinetoReader {
   void add(Event&& event, const JsonPlace& place);
   void add_device_operation(Event&& event, const KinetoSpan& span, const JsonPlace& place);
   void read_distribution(ondemand::object info);
+  std::optional<int64_t> read_place(std::string_view key, ondemand::value value, int64_t least);
 
   const std::string& path_;
   Warnings& warnings_;
@@ -197,6 +200,7 @@ void KinetoReader::add(Event&& event, const JsonPlace& place) {
   if (!on_host && !runtime && !device) return;
   if (on_host && event.name.find("ProfilerStep") != event.name.npos) return;
   if (!event.begin) place.fail("ts is no number of microseconds");
+  if (event.wrong_duration) place.fail("dur is no number of microseconds");
   const int64_t duration = event.duration.value_or(0);
   int64_t end;
   if (duration < 0 || __builtin_add_overflow(*event.begin, duration, &end)) place.fail("dur is no duration");
@@ -219,16 +223,24 @@ void KinetoReader::add(Event&& event, const JsonPlace& place) {
   trace_.operators.push_back({span, *event.thread, event.record_function});
 }
 
+/// Of the process among all, from `least` on; nothing where it cannot be.
+std::optional<int64_t> KinetoReader::read_place(std::string_view key, ondemand::value value, int64_t least) {
+  constexpr int64_t kMost = 1 << 20;
+  const std::optional<int64_t> place = written_integer(value);
+  if (place && *place >= least && *place <= kMost) return place;
+  warnings_.push_back(
+      fmt::format("{}: distributedInfo.{} is not {} to {} and counts as not recorded", path_, key, least, kMost));
+  return std::nullopt;
+}
+
 void KinetoReader::read_distribution(ondemand::object info) {
   for (auto field : info) {
     const std::string_view key = field.unescaped_key();
     ondemand::value value = field.value();
     if (key == "rank") {
-      trace_.rank = written_integer(value);
-      if (trace_.rank.value_or(0) < 0 || trace_.rank.value_or(0) > (1 << 20)) trace_.rank.reset();
+      trace_.rank = read_place(key, value, 0);
     } else if (key == "world_size") {
-      trace_.world_size = written_integer(value);
-      if (trace_.world_size.value_or(0) > (1 << 20)) trace_.world_size.reset();
+      trace_.world_size = read_place(key, value, 1);
     } else if (key == "pg_config" && ondemand::json_type(value.type()) == ondemand::json_type::array) {
       ondemand::array list = value.get_array();
       trace_.groups = parse_group_list(list.raw_json(), path_ + ": distributedInfo.pg_config", warnings_);

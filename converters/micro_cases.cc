@@ -22,10 +22,10 @@ RankList ranks_from(uint32_t first, uint32_t end) {
 }
 
 ListedNode compute_on(const RankList& ranks, const std::string& name, Duration duration, const NodeNames& after = {}) {
-  return {.name = name, .ranks = ranks, .kind = ListedKind::kCompute, .duration = duration, .after = after};
+  return {.name = name, .ranks = ranks, .kind = ActionKind::kCompute, .duration = duration, .after = after};
 }
 
-ListedNode call_on(const RankList& ranks, const std::string& name, ListedKind kind, Bytes size,
+ListedNode call_on(const RankList& ranks, const std::string& name, ActionKind kind, Bytes size,
                    const NodeNames& after = {}) {
   return {.name = name, .ranks = ranks, .kind = kind, .size = size, .after = after};
 }
@@ -34,21 +34,21 @@ void add_message(ListedNodes& nodes, const std::string& name, uint32_t from, uin
                  const NodeNames& after_send = {}, const NodeNames& after_receive = {}) {
   nodes.push_back({.name = name + ".send",
                    .ranks = {from},
-                   .kind = ListedKind::kSend,
+                   .kind = ActionKind::kSend,
                    .size = size,
                    .peers = {to},
                    .after = after_send});
   nodes.push_back({.name = name + ".recv",
                    .ranks = {to},
-                   .kind = ListedKind::kReceive,
+                   .kind = ActionKind::kReceive,
                    .size = size,
                    .peers = {from},
                    .after = after_receive});
 }
 
-template <ListedKind kKind>
+template <ActionKind kKind>
 ListedNodes one_call(const MicroSizes& m) {
-  return {call_on(ranks_from(0, m.ranks), "call", kKind, kKind == ListedKind::kBarrier ? Bytes(0) : m.size)};
+  return {call_on(ranks_from(0, m.ranks), "call", kKind, kKind == ActionKind::kBarrier ? Bytes(0) : m.size)};
 }
 
 ListedNodes compute_one(const MicroSizes& m) {
@@ -91,30 +91,30 @@ ListedNodes skewed(const MicroSizes& m) {
   return nodes;
 }
 
-template <ListedKind kKind>
+template <ActionKind kKind>
 ListedNodes call_after_skew(const MicroSizes& m) {
   ListedNodes nodes = skewed(m);
-  const Bytes size = kKind == ListedKind::kBarrier ? Bytes(0) : m.size;
+  const Bytes size = kKind == ActionKind::kBarrier ? Bytes(0) : m.size;
   nodes.push_back(call_on(ranks_from(0, m.ranks), "call", kKind, size, {"compute"}));
   return nodes;
 }
 
 ListedNodes all_reduce_chain(const MicroSizes& m) {
-  ListedNode chain = call_on(ranks_from(0, m.ranks), "call", ListedKind::kAllReduce, m.size);
+  ListedNode chain = call_on(ranks_from(0, m.ranks), "call", ActionKind::kAllReduce, m.size);
   chain.iterations = kMicroTimes;
   return {chain};
 }
 
 ListedNodes all_reduce_beside_compute(const MicroSizes& m) {
   const RankList all = ranks_from(0, m.ranks);
-  return {compute_on(all, "compute", m.duration), call_on(all, "call", ListedKind::kAllReduce, m.size)};
+  return {compute_on(all, "compute", m.duration), call_on(all, "call", ActionKind::kAllReduce, m.size)};
 }
 
 /// The lower and the upper half of an even number of ranks, 4 or more.
 ListedNodes two_groups(const MicroSizes& m) {
   const uint32_t half = std::max(2u, m.ranks / 2);
-  return {call_on(ranks_from(0, half), "lower", ListedKind::kAllReduce, m.size),
-          call_on(ranks_from(half, 2 * half), "upper", ListedKind::kAllReduce, m.size)};
+  return {call_on(ranks_from(0, half), "lower", ActionKind::kAllReduce, m.size),
+          call_on(ranks_from(half, 2 * half), "upper", ActionKind::kAllReduce, m.size)};
 }
 
 /// Each step computes and then exchanges; the next one waits for the exchange `lag` steps before it.
@@ -127,7 +127,7 @@ ListedNodes steps_with_lag(const MicroSizes& m, uint32_t lag) {
     if (i >= lag) after.push_back(fmt::format("call{}", i - lag));
     nodes.push_back(compute_on(all, fmt::format("compute{}", i), m.duration, after));
     nodes.push_back(
-        call_on(all, fmt::format("call{}", i), ListedKind::kAllReduce, m.size, {fmt::format("compute{}", i)}));
+        call_on(all, fmt::format("call{}", i), ActionKind::kAllReduce, m.size, {fmt::format("compute{}", i)}));
   }
   return nodes;
 }
@@ -177,14 +177,14 @@ ListedNodes relay(const MicroSizes& m) {
 
 ListedNodes fan_out(const MicroSizes& m) {
   const RankList others = ranks_from(1, m.ranks);
-  return {{.name = "send", .ranks = {0}, .kind = ListedKind::kSend, .size = m.size, .peers = others},
-          {.name = "recv", .ranks = others, .kind = ListedKind::kReceive, .size = m.size, .peers = {0}}};
+  return {{.name = "send", .ranks = {0}, .kind = ActionKind::kSend, .size = m.size, .peers = others},
+          {.name = "recv", .ranks = others, .kind = ActionKind::kReceive, .size = m.size, .peers = {0}}};
 }
 
 ListedNodes incast(const MicroSizes& m) {
   const RankList others = ranks_from(1, m.ranks);
-  return {{.name = "send", .ranks = others, .kind = ListedKind::kSend, .size = m.size, .peers = {0}},
-          {.name = "recv", .ranks = {0}, .kind = ListedKind::kReceive, .size = m.size, .peers = others}};
+  return {{.name = "send", .ranks = others, .kind = ActionKind::kSend, .size = m.size, .peers = {0}},
+          {.name = "recv", .ranks = {0}, .kind = ActionKind::kReceive, .size = m.size, .peers = others}};
 }
 
 ListedNodes incast_uneven(const MicroSizes& m) {
@@ -197,7 +197,7 @@ ListedNodes incast_uneven(const MicroSizes& m) {
 ListedNodes incast_then_fan_out(const MicroSizes& m) {
   ListedNodes nodes = incast(m);
   for (ListedNode& node : fan_out(m)) {
-    if (node.kind == ListedKind::kSend) node.after = {"recv"};
+    if (node.kind == ActionKind::kSend) node.after = {"recv"};
     node.name = "answer." + node.name;
     nodes.push_back(node);
   }
@@ -238,15 +238,15 @@ ListedNodes pipeline(const MicroSizes& m) {
 
 ListedNodes barrier_between(const MicroSizes& m) {
   const RankList all = ranks_from(0, m.ranks);
-  return {call_on(all, "before", ListedKind::kAllReduce, m.size),
-          call_on(all, "barrier", ListedKind::kBarrier, Bytes(0), {"before"}),
+  return {call_on(all, "before", ActionKind::kAllReduce, m.size),
+          call_on(all, "barrier", ActionKind::kBarrier, Bytes(0), {"before"}),
           compute_on(all, "compute", m.duration, {"barrier"})};
 }
 
 ListedNodes sizes_disagree(const MicroSizes& m) {
   ListedNodes nodes;
   for (const uint32_t rank : {0, 1}) {
-    nodes.push_back(call_on({rank}, "call", ListedKind::kAllReduce, Bytes(m.size.count * (rank + 1))));
+    nodes.push_back(call_on({rank}, "call", ActionKind::kAllReduce, Bytes(m.size.count * (rank + 1))));
     nodes.back().group = {0, 1};
   }
   return nodes;
@@ -265,18 +265,18 @@ constexpr std::array kCases = {
     MicroCase{"compute_fan_out", "5 D: a rank computes one after the other", compute_fan_out},
     MicroCase{"compute_fan_in", "5 D: a rank computes one after the other", compute_fan_in},
     MicroCase{"compute_skew", "n D: rank r computes for (r + 1) D", skewed},
-    MicroCase{"all_reduce", "T(all_reduce of S)", one_call<ListedKind::kAllReduce>},
-    MicroCase{"all_gather", "T(all_gather of S)", one_call<ListedKind::kAllGather>},
-    MicroCase{"reduce_scatter", "T(reduce_scatter of S)", one_call<ListedKind::kReduceScatter>},
-    MicroCase{"all_to_all", "T(all_to_all of S)", one_call<ListedKind::kAllToAll>},
-    MicroCase{"broadcast", "T(broadcast of S)", one_call<ListedKind::kBroadcast>},
-    MicroCase{"reduce", "T(reduce of S)", one_call<ListedKind::kReduce>},
-    MicroCase{"gather", "T(gather of S)", one_call<ListedKind::kGather>},
-    MicroCase{"scatter", "T(scatter of S)", one_call<ListedKind::kScatter>},
-    MicroCase{"barrier", "T(barrier)", one_call<ListedKind::kBarrier>},
-    MicroCase{"barrier_after_skew", "n D + T(barrier): all wait for the last", call_after_skew<ListedKind::kBarrier>},
+    MicroCase{"all_reduce", "T(all_reduce of S)", one_call<ActionKind::kAllReduce>},
+    MicroCase{"all_gather", "T(all_gather of S)", one_call<ActionKind::kAllGather>},
+    MicroCase{"reduce_scatter", "T(reduce_scatter of S)", one_call<ActionKind::kReduceScatter>},
+    MicroCase{"all_to_all", "T(all_to_all of S)", one_call<ActionKind::kAllToAll>},
+    MicroCase{"broadcast", "T(broadcast of S)", one_call<ActionKind::kBroadcast>},
+    MicroCase{"reduce", "T(reduce of S)", one_call<ActionKind::kReduce>},
+    MicroCase{"gather", "T(gather of S)", one_call<ActionKind::kGather>},
+    MicroCase{"scatter", "T(scatter of S)", one_call<ActionKind::kScatter>},
+    MicroCase{"barrier", "T(barrier)", one_call<ActionKind::kBarrier>},
+    MicroCase{"barrier_after_skew", "n D + T(barrier): all wait for the last", call_after_skew<ActionKind::kBarrier>},
     MicroCase{"barrier_between", "T(all_reduce of S) + T(barrier) + D", barrier_between},
-    MicroCase{"all_reduce_after_skew", "n D + T(all_reduce of S)", call_after_skew<ListedKind::kAllReduce>},
+    MicroCase{"all_reduce_after_skew", "n D + T(all_reduce of S)", call_after_skew<ActionKind::kAllReduce>},
     MicroCase{"all_reduce_chain", "4 T(all_reduce of S)", all_reduce_chain},
     MicroCase{"all_reduce_beside_compute", "the larger of D and T(all_reduce of S)", all_reduce_beside_compute},
     MicroCase{"two_groups", "T(all_reduce of S over n / 2 ranks): groups do not meet", two_groups},

@@ -64,8 +64,7 @@ class MlpRank {
   uint64_t write() {
     last_ = storage_.restore();
     for (uint32_t step = 0; step < model_.steps; ++step) write_step(step);
-    nodes_.close();
-    return nodes_.counts().nodes;
+    return nodes_.close();
   }
 
  private:
@@ -180,7 +179,7 @@ GeneratedTraces generate_mlp(const MlpModel& model, const NodeFiles& set) {
     if (model.data_parallel > 1) groups[fmt::format("dp_{}", at.shard)].push_back(rank);
   }
   traces.nodes += write_storage_ranks(storage, set);
-  write_group_file(groups, set.prefix);
+  write_group_file(groups, set);
   return traces;
 }
 

@@ -30,6 +30,7 @@ Conversion convert_nccl(const std::vector<std::string>& files, const std::filesy
       read_nccl_log(file, job, conversion.warnings);
     }
   }
+  if (job.empty() && !conversion.warnings.empty()) fail_input("no call is left: {}", conversion.warnings.front());
   if (job.empty()) {
     fail_input(
         "{}{}: no call of NCCL's: a log at NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=INIT,COLL has \"NCCL INFO "

@@ -106,8 +106,8 @@ class InspectorRecords {
     if (!context_) lines_.fail("a call in front of the first header, which says whose it is");
     const std::string place = family + "_perf";
     const std::string_view name = text(call, place, family);
-    const CallKind kind = call_kind(name);
-    const bool message = kind == CallKind::kSend || kind == CallKind::kReceive;
+    const ActionKind kind = call_kind(name);
+    const bool message = is_message(kind);
     if (!is_nccl_call(kind)) lines_.fail("{}.{} \"{}\" is no call of NCCL's", place, family, name);
     NcclMember& member =
         job_.member(context_->process, fmt::format("{} {}", context_->communicator, context_->rank), path_);
@@ -122,9 +122,7 @@ class InspectorRecords {
       read.root = integer(call, place, "p2p_peer", context_->ranks - 1);
       chain += fmt::format(" {} {}", name, read.root);
     }
-    const bool rooted = kind == CallKind::kBroadcast || kind == CallKind::kReduce || kind == CallKind::kGather ||
-                        kind == CallKind::kScatter;
-    rooted_ += rooted ? 1 : 0;
+    rooted_ += is_rooted(kind) ? 1 : 0;
     read.chain = job_.chain(context_->process, chain);
     job_.add(read);
   }

@@ -22,33 +22,6 @@ uint32_t number_of(std::map<std::string, uint32_t, std::less<>>& numbers, std::s
   return numbers.emplace(name, static_cast<uint32_t>(numbers.size())).first->second;
 }
 
-const char* name_of(CallKind kind) {
-  switch (kind) {
-    case CallKind::kAllReduce:
-      return "AllReduce";
-    case CallKind::kReduce:
-      return "Reduce";
-    case CallKind::kAllGather:
-      return "AllGather";
-    case CallKind::kGather:
-      return "Gather";
-    case CallKind::kScatter:
-      return "Scatter";
-    case CallKind::kBroadcast:
-      return "Broadcast";
-    case CallKind::kAllToAll:
-      return "AlltoAll";
-    case CallKind::kReduceScatter:
-      return "ReduceScatter";
-    case CallKind::kSend:
-      return "Send";
-    case CallKind::kReceive:
-      return "Recv";
-    default:
-      return "call";
-  }
-}
-
 }  // namespace
 
 uint32_t NcclJob::process(std::string_view name) {
@@ -197,7 +170,7 @@ void NcclJob::name_groups() {
     const auto unknown = std::ranges::find(communicator.run_ranks, -1);
     if (unknown == communicator.run_ranks.end()) continue;
     fail_input("{}: {} calls {} in communicator {}, of whose {} members no log has rank {}: give the logs of all ranks",
-               member.file, processes_[member.process], name_of(call.kind), member.communicator, communicator.ranks,
+               member.file, processes_[member.process], nccl_name(call.kind), member.communicator, communicator.ranks,
                unknown - communicator.run_ranks.begin());
   }
 }
@@ -208,8 +181,8 @@ PytorchCall NcclJob::recorded(const NcclCall& call) const {
   recorded.members = communicator.ranks;
   // NCCL's count is that of the smaller side, of one member.
   const Bytes one(call.bytes), all(call.bytes * communicator.ranks);
-  const bool all_in = call.kind == CallKind::kReduceScatter || call.kind == CallKind::kAllToAll;
-  const bool all_out = call.kind == CallKind::kAllGather || call.kind == CallKind::kAllToAll;
+  const bool all_in = call.kind == ActionKind::kReduceScatter || call.kind == ActionKind::kAllToAll;
+  const bool all_out = call.kind == ActionKind::kAllGather || call.kind == ActionKind::kAllToAll;
   recorded.input = all_in ? all : one;
   recorded.output = all_out ? all : one;
   return recorded;
@@ -242,7 +215,7 @@ void NcclJob::write_rank(const RecordedRank& rank, std::span<const NcclCall> cal
     for (const PytorchCall& call : batch) parts.push_back(&call);
     CallWriter::Ids after;
     if (const auto before = last.find(calls[i].chain); before != last.end()) after.push_back(before->second);
-    const char* const name = parts.size() == 1 ? name_of(calls[i].kind) : "group of calls";
+    const char* const name = parts.size() == 1 ? nccl_name(calls[i].kind) : "group of calls";
     last[calls[i].chain] = nodes.write_batch(parts, name, {calls[i].micros}, calls[i].chain, after);
     i = end;
   }

@@ -34,7 +34,7 @@ struct NcclMember {
 
 struct NcclCall {
   uint32_t member = 0;
-  CallKind kind = CallKind::kOther;
+  ActionKind kind = ActionKind::kOther;
   uint32_t chain = 0;   ///< of the process: calls of a chain follow each other
   int64_t root = -1;    ///< or peer, in the communicator
   int64_t bytes = 0;    ///< as NCCL counts: its `count` in bytes
@@ -46,8 +46,8 @@ struct NcclCall {
 inline constexpr size_t kMostNcclCalls = size_t{1} << 25;
 
 /// Whether it is a call that NCCL has.
-constexpr bool is_nccl_call(CallKind kind) {
-  return kind != CallKind::kOther && kind != CallKind::kWait && kind != CallKind::kBarrier;
+constexpr bool is_nccl_call(ActionKind kind) {
+  return kind != ActionKind::kOther && kind != ActionKind::kWait && kind != ActionKind::kBarrier;
 }
 
 class NcclJob {

@@ -112,7 +112,7 @@ class NcclLog {
     const auto root = number_in<int64_t>(behind(words, "root"));
     const std::string_view handle = behind(words, "comm"), stream = behind(words, "stream");
     const std::string_view size = behind(words, handle);
-    const CallKind kind = call_kind(name);
+    const ActionKind kind = call_kind(name);
     const bool complete = origin && group && count && type && root && !stream.empty() && size.starts_with("[nranks=");
     if (!complete || *count > kMostLoggedElements || *type >= kElementSizes.size() || *root < 0) return false;
     if (!is_nccl_call(kind)) return false;

@@ -11,32 +11,6 @@
 namespace rankwire {
 namespace {
 
-struct ListedTraits {
-  const char* name;
-  chakra::CollectiveCommType collective = chakra::ALL_REDUCE;
-  bool rooted = false;
-};
-
-constexpr std::array kListedTraits = {
-    ListedTraits{"compute"},
-    ListedTraits{"host"},
-    ListedTraits{"send"},
-    ListedTraits{"recv"},
-    ListedTraits{"all_reduce", chakra::ALL_REDUCE},
-    ListedTraits{"reduce", chakra::REDUCE, true},
-    ListedTraits{"all_gather", chakra::ALL_GATHER},
-    ListedTraits{"gather", chakra::GATHER, true},
-    ListedTraits{"scatter", chakra::SCATTER, true},
-    ListedTraits{"broadcast", chakra::BROADCAST, true},
-    ListedTraits{"all_to_all", chakra::ALL_TO_ALL},
-    ListedTraits{"reduce_scatter", chakra::REDUCE_SCATTER},
-    ListedTraits{"barrier", chakra::BARRIER},
-};
-
-const ListedTraits& traits_of(ListedKind kind) {
-  return kListedTraits[static_cast<size_t>(kind)];
-}
-
 bool has_rank(const std::vector<uint32_t>& ranks, uint32_t rank) {
   return std::ranges::find(ranks, rank) != ranks.end();
 }
@@ -97,12 +71,12 @@ class ListRules {
     }
   }
 
-  const char* peers_key() const { return node().kind == ListedKind::kReceive ? "from" : "to"; }
+  const char* peers_key() const { return node().kind == ActionKind::kReceive ? "from" : "to"; }
 
   void check_kind() {
     const ListedNode& n = node();
     const char* kind = to_string(n.kind);
-    const bool message = n.kind == ListedKind::kSend || n.kind == ListedKind::kReceive;
+    const bool message = is_message(n.kind);
     const bool works = !message && !is_collective(n.kind);
     refuse_if(message && n.peers.empty(), peers_key(), "is required of 'kind: {}'", kind);
     refuse_if(!message && n.tag != 0, "tag", "is not for 'kind: {}', but for send and recv", kind);
@@ -110,7 +84,7 @@ class ListRules {
     refuse_if(n.duration.ps % microseconds(1).ps != 0, "duration",
               "is no whole number of microseconds, in which Chakra counts durations");
     refuse_if(works && n.size.count != 0, "bytes", "is not for 'kind: {}', which has a 'duration'", kind);
-    refuse_if(n.kind == ListedKind::kBarrier && n.size.count != 0, "bytes", "is not for 'kind: barrier'");
+    refuse_if(n.kind == ActionKind::kBarrier && n.size.count != 0, "bytes", "is not for 'kind: barrier'");
     refuse_if(!is_collective(n.kind) && !n.group.empty(), "group", "is not for 'kind: {}', but for collectives", kind);
     std::vector<uint32_t> group = n.group;
     std::ranges::sort(group);
@@ -122,9 +96,9 @@ class ListRules {
       refuse_if(message && has_rank(n.peers, rank), peers_key(), "has rank {} itself", rank);
     refuse_if(is_collective(n.kind) && n.members().size() < 2, n.group.empty() ? "ranks" : "group",
               "{} is one rank; a collective has 2 or more", ranks_text(n.members()));
-    refuse_if(!traits_of(n.kind).rooted && n.root != 0, "root",
+    refuse_if(!is_rooted(n.kind) && n.root != 0, "root",
               "is not for 'kind: {}', but for reduce, gather, scatter and broadcast", kind);
-    refuse_if(traits_of(n.kind).rooted && !has_rank(n.members(), n.root), "root", "{} is none of the ranks {}", n.root,
+    refuse_if(is_rooted(n.kind) && !has_rank(n.members(), n.root), "root", "{} is none of the ranks {}", n.root,
               ranks_text(n.members()));
   }
 
@@ -161,7 +135,7 @@ class ListRules {
     for (at_ = 0; at_ < nodes_.size(); ++at_) {
       for (const uint32_t rank : node().ranks) {
         for (const uint32_t peer : node().peers) {
-          const bool sends = node().kind == ListedKind::kSend;
+          const bool sends = node().kind == ActionKind::kSend;
           Ends& ends = pairs[{sends ? rank : peer, sends ? peer : rank, node().tag}];
           std::vector<Transfer>& list = sends ? ends.sends : ends.receives;
           list.insert(list.end(), node().iterations, {at_, node().size});
@@ -252,8 +226,7 @@ class ListedRank {
 
   uint64_t close() {
     if (nodes_.counts().nodes == 0) nodes_.on_host().compute("idle", 0, 0, Bytes(0), {});
-    nodes_.close();
-    return nodes_.counts().nodes;
+    return nodes_.close();
   }
 
  private:
@@ -263,21 +236,21 @@ class ListedRank {
     const auto micros = static_cast<uint64_t>(node.duration.ps / microseconds(1).ps);
     Ids written;
     switch (node.kind) {
-      case ListedKind::kCompute:
+      case ActionKind::kCompute:
         return {nodes_.compute(name, micros, 0, Bytes(0), after)};
-      case ListedKind::kHost:
+      case ActionKind::kHost:
         return {nodes_.on_host().compute(name, micros, 0, Bytes(0), after)};
-      case ListedKind::kSend:
+      case ActionKind::kSend:
         for (const uint32_t to : node.peers)
           written.push_back(nodes_.send(name, rank_, to, node.tag, node.size, after));
         return written;
-      case ListedKind::kReceive:
+      case ActionKind::kReceive:
         for (const uint32_t from : node.peers)
           written.push_back(nodes_.receive(name, from, rank_, node.tag, node.size, after));
         return written;
       default:
-        if (traits_of(node.kind).rooted) nodes_.with("root", int64_t{node.root});
-        return {nodes_.collective(name, traits_of(node.kind).collective, group, node.size, after)};
+        if (is_rooted(node.kind)) nodes_.with("root", int64_t{node.root});
+        return {nodes_.collective(name, *collective_of(node.kind), group, node.size, after)};
     }
   }
 
@@ -287,10 +260,6 @@ class ListedRank {
 };
 
 }  // namespace
-
-const char* to_string(ListedKind kind) {
-  return traits_of(kind).name;
-}
 
 std::optional<WrongNode> wrong_node_list(const std::vector<ListedNode>& nodes) {
   return ListRules(nodes).first_wrong();
@@ -321,7 +290,7 @@ GeneratedTraces write_node_list(const std::vector<ListedNode>& nodes, const Node
     for (const size_t i : of_rank[rank]) file.write(nodes[i], group_of[i]);
     traces.nodes += file.close();
   }
-  write_group_file(groups, set.prefix);
+  write_group_file(groups, set);
   return traces;
 }
 

@@ -7,44 +7,23 @@
 #include <vector>
 
 #include "base/units.h"
+#include "converters/action_kind.h"
 #include "converters/generated_traces.h"
 
 namespace rankwire {
 
-enum class ListedKind : uint8_t {
-  kCompute,
-  kHost,
-  kSend,
-  kReceive,
-  kAllReduce,
-  kReduce,
-  kAllGather,
-  kGather,
-  kScatter,
-  kBroadcast,
-  kAllToAll,
-  kReduceScatter,
-  kBarrier,
-};
-
-/// "compute", "host", "send", "recv", "all_reduce", ...
-const char* to_string(ListedKind kind);
-inline bool is_collective(ListedKind kind) {
-  return kind >= ListedKind::kAllReduce;
-}
-
 struct ListedNode {
-  std::string name;             ///< of one entry alone among those of a rank
-  std::vector<uint32_t> ranks;  ///< who does it
-  ListedKind kind = ListedKind::kCompute;
-  Bytes size = {};                      ///< of a message, or of each rank's input of a collective
-  Duration duration = {};               ///< kCompute, kHost: whole microseconds
-  std::vector<uint32_t> group = {};     ///< of a collective: its members in the order of the ring; empty: `ranks`
-  std::vector<uint32_t> peers = {};     ///< kSend: to whom, kReceive: from whom; a message each
-  uint32_t tag = 0;                     ///< kSend, kReceive
-  uint32_t root = 0;                    ///< of a collective that has one: a member
-  std::vector<std::string> after = {};  ///< names of entries before this one, on which it depends in each rank
-  uint32_t iterations = 1;              ///< how often, each time after the one before
+  std::string name;                        ///< of one entry alone among those of a rank
+  std::vector<uint32_t> ranks;             ///< who does it
+  ActionKind kind = ActionKind::kCompute;  ///< kCompute to kBarrier
+  Bytes size = {};                         ///< of a message, or of each rank's input of a collective
+  Duration duration = {};                  ///< kCompute, kHost: whole microseconds
+  std::vector<uint32_t> group = {};        ///< of a collective: its members in the order of the ring; empty: `ranks`
+  std::vector<uint32_t> peers = {};        ///< kSend: to whom, kReceive: from whom; a message each
+  uint32_t tag = 0;                        ///< kSend, kReceive
+  uint32_t root = 0;                       ///< of a collective that has one: a member
+  std::vector<std::string> after = {};     ///< names of entries before this one, on which it depends in each rank
+  uint32_t iterations = 1;                 ///< how often, each time after the one before
 
   bool operator==(const ListedNode&) const = default;
   const std::vector<uint32_t>& members() const { return group.empty() ? ranks : group; }

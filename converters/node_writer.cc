@@ -6,9 +6,16 @@
 
 namespace rankwire {
 
-NodeWriter::NodeWriter(const NodeFile& file, chakra::GlobalMetadata metadata) : file_(file.path), limit_(file.limit) {
+NodeWriter::NodeWriter(const NodeFile& file, chakra::GlobalMetadata metadata) : limit_(file.limit) {
+  if (file.path.empty()) return;
+  file_.emplace(file.path);
   metadata.set_version("1.0.0");
-  file_.write(metadata);
+  file_->write(metadata);
+}
+
+uint64_t NodeWriter::close() {
+  if (file_) file_->close();
+  return counts_.nodes;
 }
 
 NodeWriter& NodeWriter::with(const char* attribute, int64_t value) {
@@ -132,7 +139,7 @@ chakra::AttributeProto& NodeWriter::attribute(const char* name) {
 NodeWriter::Id NodeWriter::end() {
   for (const chakra::AttributeProto& further : next_node_.attr()) *node_.add_attr() = further;
   next_node_.Clear();
-  file_.write(node_);
+  if (file_) file_->write(node_);
   ++counts_.nodes;
   return next_++;
 }

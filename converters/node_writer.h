@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,7 +36,7 @@ class NodeWriter {
   using Id = uint64_t;
   using Dependencies = std::span<const Id>;
 
-  /// Creates the file and writes the metadata: the schema's version, and what is given.
+  /// Creates the file, if there is one, and writes the metadata: the schema's version, and what is given.
   explicit NodeWriter(const NodeFile& file, chakra::GlobalMetadata metadata = {});
 
   /// Of the next node alone: a further attribute, how long it took when it was recorded, or that the host does it.
@@ -65,7 +66,8 @@ class NodeWriter {
              Dependencies dependencies);
 
   const NodeCounts& counts() const { return counts_; }
-  void close() { file_.close(); }
+  /// Closes the file. Returns how many nodes there are.
+  uint64_t close();
 
  private:
   chakra::Node& begin(std::string_view name, chakra::NodeType type, Dependencies dependencies);
@@ -74,7 +76,7 @@ class NodeWriter {
   chakra::AttributeProto& attribute(const char* name);
   Id end();
 
-  TraceWriter file_;
+  std::optional<TraceWriter> file_;  ///< absent: nodes are only counted
   NodeLimit* limit_;
   chakra::Node node_;
   chakra::Node next_node_;  ///< what has been said of the next node

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 using Ids = CallWriter::Ids;
 
-constexpr int64_t kMostElements = int64_t{1} << 40, kMostMembers = 1 << 20;
+constexpr int64_t kMostElements = int64_t{1} << 40, kMostParamRanks = 1 << 20;
 
 /// One element of the list, with errors that name it.
 class EntryReader {
@@ -85,29 +85,37 @@ class EntryReader {
   const Json& entry_;
 };
 
+/// What moves nothing: PARAM's own "init", and what PyTorch records around coalesced calls.
+bool is_marker(std::string_view name) {
+  return name == "init" || name.find("oalesc") != name.npos;
+}
+
 ParamEntry EntryReader::read_call() const {
   ParamEntry entry{.name = text("comms")};
   entry.request = dumped("pg_id") + " " + dumped("req");
-  entry.world_size = integer("world_size", kMostMembers, 0);
+  entry.world_size = integer("world_size", kMostParamRanks, 0);
   PytorchCall& call = entry.call;
   call.kind = call_kind(entry.name);
   call.group = entry_.contains("pg_id") ? dumped("pg_id") : "";
-  call.ranks = integers("global_ranks", kMostMembers);
+  call.ranks = integers("global_ranks", kMostParamRanks);
   if (entry.name.find("batch") != entry.name.npos) {
     entry.kind = ParamEntry::Kind::kBatchEnd;
     return entry;
   }
-  if (call.kind == CallKind::kOther) return entry;
-  entry.kind = call.kind == CallKind::kWait ? ParamEntry::Kind::kWait : ParamEntry::Kind::kCall;
-  if (call.kind == CallKind::kWait || call.kind == CallKind::kBarrier) return entry;
+  if (call.kind == ActionKind::kOther) {
+    entry.known = is_marker(entry.name);
+    return entry;
+  }
+  entry.kind = call.kind == ActionKind::kWait ? ParamEntry::Kind::kWait : ParamEntry::Kind::kCall;
+  if (call.kind == ActionKind::kWait || call.kind == ActionKind::kBarrier) return entry;
   const int64_t size = element();
   call.input = Bytes(integer("in_msg_size", kMostElements) * size);
   call.output = Bytes(integer("out_msg_size", kMostElements, 0) * size);
   call.input_split = integers("in_split", kMostElements);
   call.output_split = integers("out_split", kMostElements);
-  call.rank = integer("root", kMostMembers, -1);
-  if (call.kind == CallKind::kSend) call.peer = integer("dst_rank", kMostMembers);
-  if (call.kind == CallKind::kReceive) call.peer = integer("src_rank", kMostMembers);
+  call.rank = integer("root", kMostParamRanks, -1);
+  if (call.kind == ActionKind::kSend) call.peer = integer("dst_rank", kMostParamRanks);
+  if (call.kind == ActionKind::kReceive) call.peer = integer("src_rank", kMostParamRanks);
   const auto batched = entry_.find("use_batch");
   entry.batched = batched != entry_.end() && *batched == true;
   return entry;
@@ -215,6 +223,27 @@ std::vector<ParamEntry> parse_param_comms(const std::string& path, std::string_v
   return entries;
 }
 
+namespace {
+
+/// What of a rank's list is not in its trace, or cannot be right. `ranks` are those that have a trace.
+void warn_of(const std::string& path, const std::vector<ParamEntry>& entries, int64_t ranks, Warnings& warnings) {
+  const int64_t world = std::ranges::max_element(entries, {}, &ParamEntry::world_size)->world_size;
+  if (world > ranks) warnings.push_back(fmt::format("{}: of {} ranks, but there are {} traces", path, world, ranks));
+  std::map<std::string, uint64_t> unknown;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i].known) ++unknown[entries[i].name];
+    const int64_t peer = entries[i].call.peer;
+    if (peer < 0 || peer < std::max(world, ranks)) continue;
+    if (world > 0) fail_input("{}: [{}]: {} names rank {} of {}", path, i, entries[i].name, peer, world);
+    warnings.push_back(
+        fmt::format("{}: [{}]: {} names rank {}, but there are {} traces", path, i, entries[i].name, peer, ranks));
+  }
+  for (const auto& [name, calls] : unknown)
+    warnings.push_back(fmt::format("{}: \"{}\" is no call that is known; {} of them are left out", path, name, calls));
+}
+
+}  // namespace
+
 Conversion convert_param_comms(std::vector<std::string> files, const std::filesystem::path& folder,
                                ConversionProgress& progress) {
   std::ranges::sort(files, natural_less);
@@ -226,11 +255,7 @@ Conversion convert_param_comms(std::vector<std::string> files, const std::filesy
     NodeWriter writer(trace_file(conversion.prefix, rank));
     ParamRank(files[rank], rank, static_cast<int64_t>(files.size()), entries, writer).write();
     if (writer.counts().nodes == 0) fail_input("{}: no call and no computation", files[rank]);
-    const auto world = std::ranges::max_element(entries, {}, &ParamEntry::world_size);
-    if (world->world_size > static_cast<int64_t>(files.size())) {
-      conversion.warnings.push_back(
-          fmt::format("{}: of {} ranks, but there are {} traces", files[rank], world->world_size, files.size()));
-    }
+    warn_of(files[rank], entries, static_cast<int64_t>(files.size()), conversion.warnings);
     conversion.add(writer);
     ++progress.done;
   }

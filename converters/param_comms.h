@@ -22,6 +22,7 @@ namespace rankwire {
 struct ParamEntry {
   enum class Kind : uint8_t { kCall, kWait, kBatchEnd, kCompute, kNothing };
   Kind kind = Kind::kNothing;
+  bool known = true;  ///< kNothing: else a call of a name that nobody knows
   std::string name;
   PytorchCall call;
   std::string request;   ///< group and request, by which a wait names a call

@@ -114,6 +114,8 @@ void convert_pair(const PytorchPair& pair, uint32_t place, bool start_times, Con
   if (std::ranges::find(job.recorded, rank, &RecordedRank::rank) != job.recorded.end()) {
     fail_input("{}: rank {} has another trace already", pair.kineto, rank);
   }
+  if (kineto.world_size && rank >= *kineto.world_size)
+    fail_input("{}: distributedInfo has rank {} of a world_size of {}", pair.kineto, rank, *kineto.world_size);
   if (!kineto.rank && place > 0) {
     conversion.assumptions.push_back(
         fmt::format("{} is of rank {}, by the order of names: it has no rank in distributedInfo", pair.kineto, rank));
@@ -144,6 +146,7 @@ void convert_pair(const PytorchPair& pair, uint32_t place, bool start_times, Con
   PytorchWriter nodes({.path = pair.kineto, .rank = rank, .world_size = world_size, .groups = std::move(groups)},
                       writer, start_times);
   nodes.write(kineto, timeline, queue);
+  if (writer.counts().nodes == 0) fail_input("{}: no operator, kernel or copy among its events", pair.kineto);
   conversion.add(writer);
   add_rank(rank, world_size, nodes.groups(), queue.unknown_kernels() + queue.bypassing_kernels(), job);
 }

@@ -140,20 +140,20 @@ void read_attributes(dom::element attributes, PytorchCall& call) {
 
 }  // namespace
 
-CallKind call_kind(std::string_view name) {
-  using enum CallKind;
-  static constexpr std::array<std::pair<std::string_view, CallKind>, 12> kKinds{{{"reducescatter", kReduceScatter},
-                                                                                 {"allreduce", kAllReduce},
-                                                                                 {"allgather", kAllGather},
-                                                                                 {"alltoall", kAllToAll},
-                                                                                 {"broadcast", kBroadcast},
-                                                                                 {"reduce", kReduce},
-                                                                                 {"gather", kGather},
-                                                                                 {"scatter", kScatter},
-                                                                                 {"barrier", kBarrier},
-                                                                                 {"send", kSend},
-                                                                                 {"recv", kReceive},
-                                                                                 {"wait", kWait}}};
+ActionKind call_kind(std::string_view name) {
+  using enum ActionKind;
+  static constexpr std::array<std::pair<std::string_view, ActionKind>, 12> kKinds{{{"reducescatter", kReduceScatter},
+                                                                                   {"allreduce", kAllReduce},
+                                                                                   {"allgather", kAllGather},
+                                                                                   {"alltoall", kAllToAll},
+                                                                                   {"broadcast", kBroadcast},
+                                                                                   {"reduce", kReduce},
+                                                                                   {"gather", kGather},
+                                                                                   {"scatter", kScatter},
+                                                                                   {"barrier", kBarrier},
+                                                                                   {"send", kSend},
+                                                                                   {"recv", kReceive},
+                                                                                   {"wait", kWait}}};
   const std::string letters = letters_of(name);
   for (const auto& [part, kind] : kKinds) {
     if (letters.find(part) != letters.npos) return kind;

@@ -14,33 +14,18 @@
 #include <vector>
 
 #include "base/units.h"
+#include "converters/action_kind.h"
 
 namespace rankwire {
 
-enum class CallKind : uint8_t {
-  kAllReduce,
-  kReduce,
-  kAllGather,
-  kGather,
-  kScatter,
-  kBroadcast,
-  kAllToAll,
-  kReduceScatter,
-  kBarrier,
-  kSend,
-  kReceive,
-  kWait,   ///< the caller's stream waits for an earlier call
-  kOther,  ///< moves nothing: init, markers of coalesced calls
-};
-
 /// The kind behind "all_to_allv", "_allgather_base", "allreduce_coalesced", ...
-CallKind call_kind(std::string_view name);
+ActionKind call_kind(std::string_view name);
 
 /// Size of an element by PyTorch's names ("Float", "BFloat16", "long int"); absent for others.
 std::optional<int64_t> element_size(std::string_view type);
 
 struct PytorchCall {
-  CallKind kind = CallKind::kOther;
+  ActionKind kind = ActionKind::kOther;
   std::string group;      ///< process group; "" where the recorder did not write it
   int64_t handle = 0;     ///< in its place, the address of the process group in old traces
   int64_t sequence = -1;  ///< counts the calls of a group; a wait has that of what it waits for
@@ -55,7 +40,7 @@ struct PytorchCall {
 
 /// Whether it is a call that NCCL launches a kernel for.
 constexpr bool moves_data(const PytorchCall& call) {
-  return call.kind != CallKind::kOther && call.kind != CallKind::kWait;
+  return call.kind != ActionKind::kOther && call.kind != ActionKind::kWait;
 }
 
 /// Calls by the operator that recorded them.

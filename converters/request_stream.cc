@@ -100,7 +100,8 @@ std::vector<ServedRequest> drawn_requests(const RequestModel& model) {
   while (requests.size() < model.requests) {
     seconds += gap(model, arrivals) / model.rate;
     const double micros = std::round(seconds * kMillion);
-    if (micros > kMillion * kMillion) fail_input("inference: requests arrive later than after 10^6 s; raise the rate");
+    if (micros > kMillion * kMillion)
+      fail_input("inference.arrivals.rate: requests arrive later than after 10^6 s; raise it");
     const Duration arrival = microseconds(static_cast<int64_t>(micros));
     if (model.duration && arrival > *model.duration) break;
     requests.push_back(
@@ -121,7 +122,7 @@ std::vector<ServedRequest> make_requests(const RequestModel& model) {
   check_requests(model);
   std::vector<ServedRequest> requests =
       model.process == ArrivalProcess::kFile ? requests_of_file(model) : drawn_requests(model);
-  if (requests.empty()) fail_input("inference: no request arrives within the duration; raise it, or the rate");
+  if (requests.empty()) fail_input("inference.arrivals.duration: no request arrives within it; raise it, or the rate");
   Draws hits(model.seed, 4), near(model.seed, 5);
   for (ServedRequest& request : requests) {
     const bool hit = hits.chance(model.hit_ppm);

@@ -24,8 +24,7 @@ NodeWriter::Id write_arrival(NodeWriter& nodes, const ServedTraffic& traffic, ui
 /// A rank that has nothing to do still has a trace. Returns the number of nodes.
 uint64_t close_trace(NodeWriter& nodes) {
   if (nodes.counts().nodes == 0) nodes.on_host().compute("idle", 1, 0, Bytes(), {});
-  nodes.close();
-  return nodes.counts().nodes;
+  return nodes.close();
 }
 
 constexpr int64_t kHostMemory = 2, kPooledMemory = 3;  // Chakra's places of tensors: REMOTE_MEMORY, CXL_MEMORY

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
-
 namespace rankwire {
 namespace {
 
@@ -13,10 +11,6 @@ constexpr Duration kLatestStep = seconds(1'000'000);
 }  // namespace
 
 void ServingInstance::add(const WaitingRequest& request) {
-  if (request.kept_tokens() > cost_.most_kept()) {
-    fail_input("inference: request {} has keys and values of {} tokens, but kv_memory {} B has room for {}",
-               request.request, request.kept_tokens(), pool_.kv_memory.count, cost_.most_kept());
-  }
   const auto behind = std::ranges::upper_bound(waiting_, request.ready, {}, &WaitingRequest::ready);
   waiting_.insert(behind, request);
   prompt_tokens_ += request.prompt_left;

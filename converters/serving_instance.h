@@ -41,7 +41,7 @@ class ServingInstance {
   ServingInstance(const ServingPool& pool, const InferenceCost& cost)
       : pool_(pool), cost_(cost), kept_(pool.expert_parallel) {}
 
-  /// Throws Error(kInput) for a request that the memory for keys and values never has room for.
+  /// A request that the memory for keys and values has room for.
   void add(const WaitingRequest& request);
   /// Computes the batches that begin before `until`.
   void advance(Duration until);

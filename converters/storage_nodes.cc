@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/error.h"
 #include "converters/model_sizes.h"
 #include "converters/storage.h"
 #include "proto/attributes.h"
@@ -17,7 +18,7 @@ namespace rankwire {
 namespace {
 
 constexpr uint32_t kStorageNode = 8, kBatchNode = 9, kCheckpointNode = 10;
-constexpr int64_t kSector = 512;  ///< bytes, of the block layer whatever the device
+constexpr uint32_t kSector = 512;  ///< bytes, of the block layer whatever the device
 
 /// Of an FsOp or a BlockOp: its operation, and field 5, bytes or sectors.
 struct StorageOperation {
@@ -35,8 +36,10 @@ StorageOperation read_operation(std::string_view message) {
   return read;
 }
 
-/// Of StorageInfo.
-std::optional<StorageAccess> access_of_info(std::string_view message) {
+constexpr uint64_t kMostAccess = uint64_t{1} << 50;  ///< bytes, as of all operations
+
+/// Of StorageInfo of a node.
+std::optional<StorageAccess> access_of_info(uint64_t node, std::string_view message) {
   constexpr uint32_t kFs = 10, kBlock = 12;
   WireFields fields(message);
   while (fields.next()) {
@@ -45,10 +48,13 @@ std::optional<StorageAccess> access_of_info(std::string_view message) {
     const StorageOperation op = read_operation(fields.bytes());
     // FS_OP_READ 3, WRITE 4, PREAD 5, PWRITE 6; BLOCK_OP_READ 1, WRITE 2.
     const bool moves = block ? op.operation == 1 || op.operation == 2 : op.operation >= 3 && op.operation <= 6;
-    if (!moves || op.amount == 0 || op.amount > uint64_t{1} << 50) return std::nullopt;
+    if (!moves || op.amount == 0) return std::nullopt;
+    if (op.amount > (block ? kMostAccess / kSector : kMostAccess))
+      fail_input("node {}: reads or writes {} {}, which must be 0 to {} B", node, op.amount,
+                 block ? "sectors of 512 B" : "B", kMostAccess);
     const auto amount = static_cast<int64_t>(op.amount);
     return StorageAccess{
-        .block = block, .write = op.operation % 2 == 0, .size = Bytes(block ? amount * kSector : amount)};
+        .block = block, .write = op.operation % 2 == 0, .size = Bytes(block ? amount * int64_t{kSector} : amount)};
   }
   return std::nullopt;
 }
@@ -96,6 +102,15 @@ class StorageTraces {
   }
 
  private:
+  static std::optional<StorageAccess> access_of(const std::string& path, const TraceNode& node,
+                                                std::string_view frame) {
+    try {
+      return storage_access(node, frame);
+    } catch (const Error& error) {
+      fail_input("{}: {}", path, error.what());
+    }
+  }
+
   std::string file_of(uint32_t rank) const { return trace_file(made_.prefix, rank); }
 
   void copy_rank(uint32_t rank) {
@@ -112,7 +127,7 @@ class StorageTraces {
     for (TraceNode in; reader.next(in);) {
       if (!node.ParseFromArray(reader.frame().data(), static_cast<int>(reader.frame().size())))
         fail_input("{}: node {} cannot be read", traces_[rank], in.id);
-      const std::optional<StorageAccess> access = storage_access(in, reader.frame());
+      const std::optional<StorageAccess> access = access_of(traces_[rank], in, reader.frame());
       if (access && !(access->block && look.file_system)) exchange(node, *access, rank, number++, look, writer);
       count(node);
       writer.write(node);
@@ -130,7 +145,7 @@ class StorageTraces {
                    path);
       look.highest = std::max(look.highest, node.id);
       look.data_deps |= !node.data_deps.empty();
-      const std::optional<StorageAccess> access = storage_access(node, reader.frame());
+      const std::optional<StorageAccess> access = access_of(path, node, reader.frame());
       look.file_system |= access && !access->block;
       if (node.type != chakra::COMM_COLL_NODE) continue;
       const std::string group = string_attribute(node, "pg_name").value_or("");
@@ -227,11 +242,14 @@ std::optional<StorageAccess> storage_access(const TraceNode& node, std::string_v
   constexpr uint32_t kStorageInfo = 11;
   WireFields fields(frame);
   while (fields.next()) {
-    if (fields.number() == kStorageInfo && fields.type() == WireType::kBytes) return access_of_info(fields.bytes());
+    if (fields.number() == kStorageInfo && fields.type() == WireType::kBytes)
+      return access_of_info(node.id, fields.bytes());
   }
   if (!fields.whole()) fail_input("node {} is broken", node.id);
   const int64_t size = integer_attribute(node, "tensor_size").value_or(0);
-  if (node.type == kStorageNode || size <= 0) return std::nullopt;
+  if (node.type == kStorageNode || size == 0) return std::nullopt;
+  if (size < 0 || static_cast<uint64_t>(size) > kMostAccess)
+    fail_input("node {}: tensor_size is {}, must be 0 to {} B", node.id, size, kMostAccess);
   return StorageAccess{.block = false, .write = node.type == kCheckpointNode, .size = Bytes(size)};
 }
 

@@ -30,7 +30,7 @@ struct StorageAccess {
   bool operator==(const StorageAccess&) const = default;
 };
 /// Of a node of any type, with its message. Nothing for those that move no bytes, such as open, fsync and what happens
-/// in the page cache. Throws Error(kInput) for a broken message.
+/// in the page cache. Throws Error(kInput) naming the node for a broken message, and for more than 2^50 B.
 std::optional<StorageAccess> storage_access(const TraceNode& node, std::string_view frame);
 
 /// Copies the traces, in which each access becomes a request and its answer between the rank and the storage ranks

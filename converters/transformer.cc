@@ -225,7 +225,7 @@ GeneratedTraces generate_transformer(const TransformerModel& model, const NodeFi
     traces.nodes += TrainingRank(model, traffic, storage, rank, set.file(rank)).write();
   traces.nodes += write_storage_ranks(storage, set);
   traces.ranks += model.storage.ranks;
-  write_group_file(transformer_groups(model), set.prefix);
+  write_group_file(transformer_groups(model), set);
   return traces;
 }
 

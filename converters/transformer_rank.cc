@@ -74,8 +74,7 @@ RankWriter::Ids RankWriter::input_again(const std::string& name) {
 }
 
 uint64_t RankWriter::close() {
-  nodes_.close();
-  return nodes_.counts().nodes;
+  return nodes_.close();
 }
 
 }  // namespace rankwire

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/stop.h"
 
 namespace rankwire {
 namespace {
@@ -149,6 +150,7 @@ void ByteStream::grow(size_t size) {
 
 std::string_view ByteStream::peek(size_t size) {
   if (end_ - begin_ < size) {
+    check_stop();
     if (size > size_) {
       grow(size);
     } else {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "proto/schema_detector.h"
 #include "proto/trace_attribute.h"
 #include "proto/wire.h"
@@ -171,6 +172,7 @@ void TraceWriter::write(const chakra::Node& node) {
 }
 
 void TraceWriter::write_frame(const google::protobuf::MessageLite& message) {
+  check_stop();
   frame_.clear();
   {
     google::protobuf::io::StringOutputStream text(&frame_);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/error.h"
 #include "converters/collective_series.h"
 #include "converters/dlrm.h"
 #include "converters/inference.h"
@@ -155,11 +156,28 @@ GeneratedTraces generate_set(const GenerateConfig& config, const NodeFiles& set)
   return {};
 }
 
+/// Errors of what only generating shows begin with a key of an inference service.
+GeneratedTraces generate_located(const GenerateConfig& config, const GenerateKeys& keys, const NodeFiles& set) {
+  try {
+    return generate_set(config, set);
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    if (!text.starts_with("inference.")) throw;
+    throw Error(error.kind(), keys.places.located(keys.section + text));
+  }
+}
+
 }  // namespace
 
-GeneratedTraces generate(const GenerateConfig& config, const std::string& prefix, NodeLimit& limit) {
+GeneratedTraces generate(const GenerateConfig& config, const GenerateKeys& keys, const std::string& prefix,
+                         NodeLimit& limit) {
+  if (limit.exists()) {
+    // Whoever generates too much learns it now, not when the disk has filled up.
+    generate_located(config, keys, NodeFiles::only_counted(&limit));
+    limit.restart();
+  }
   try {
-    return generate_set(config, {prefix, &limit});
+    return generate_located(config, keys, {prefix, &limit});
   } catch (...) {
     std::error_code ignored;
     for (uint64_t rank = 0; rank < generated_ranks(config); ++rank)

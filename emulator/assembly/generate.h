@@ -12,7 +12,15 @@ namespace rankwire {
 /// What is generated without being asked for more, over all ranks.
 inline constexpr uint64_t kMostGeneratedNodes = 50'000'000;
 
-/// Writes `<prefix>.<rank>.et` and `<prefix>.json`. Throws as the generators do, and leaves no traces then.
-GeneratedTraces generate(const GenerateConfig& config, const std::string& prefix, NodeLimit& limit);
+/// Where the description is written.
+struct GenerateKeys {
+  const KeyPlaces& places;
+  std::string section;  ///< what its keys begin with: "", "workload.generate."
+};
+
+/// Writes `<prefix>.<rank>.et` and `<prefix>.json`, but nothing where there would be more nodes than `limit` allows.
+/// Throws as the generators do, and leaves no traces then.
+GeneratedTraces generate(const GenerateConfig& config, const GenerateKeys& keys, const std::string& prefix,
+                         NodeLimit& limit);
 
 }  // namespace rankwire

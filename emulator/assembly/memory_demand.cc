@@ -128,8 +128,9 @@ Bytes engine_memory(const Setup& setup, const Counts& counts, uint32_t workers =
 uint64_t rows_memory(const Setup& setup, const char* clock) {
   const RunConfig& config = setup.config;
   return rows_of_sink({}, {.clock = clock, .rows = planned_rows(setup)}) *
-         (sizeof(OperationRecord) + (config.messages != MessageRecording::kNone ? sizeof(MessageRecord) : 0) +
-          (config.record_causes ? sizeof(CauseRecord) : 0));
+         ((config.record_operations ? sizeof(OperationRecord) : 0) +
+          (config.messages != MessageRecording::kNone ? sizeof(MessageRecord) : 0) +
+          (config.record_operations && config.record_causes ? sizeof(CauseRecord) : 0));
 }
 
 /// Flows that have a part of the record at a time, and rows on their way there.

@@ -46,14 +46,17 @@ MessageDetail message_detail(MessageRecording recording) {
 }
 
 RecorderOptions record_options(const RunConfig& config) {
-  return {.messages = message_detail(config.messages), .causes = config.record_causes};
+  return {.operations = config.record_operations,
+          .messages = message_detail(config.messages),
+          .causes = config.record_operations && config.record_causes};
 }
 
 /// Of a machine's part, whose messages have their other ends on other machines.
 RecorderOptions part_options(const RunConfig& config) {
   const bool any = config.messages != MessageRecording::kNone;
-  return {.messages = any ? MessageDetail::kAll : MessageDetail::kNone,
-          .causes = config.record_causes,
+  return {.operations = config.record_operations,
+          .messages = any ? MessageDetail::kAll : MessageDetail::kNone,
+          .causes = config.record_operations && config.record_causes,
           .waiting_halves = 0};
 }
 
@@ -139,8 +142,13 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
     recorder_->background(background_infos(setup_), setup_.background.first_end, setup_.background.ends);
   // They tell whose traffic was in the way, which is asked where causes are recorded.
   if (config.record_causes) recorder_->connection_cables(connection_cables(setup_));
-  record_nodes();
-  record_requests();
+  if (config.record_operations) {
+    record_nodes();
+    record_requests();
+  } else {
+    recorder_->warning(
+        "record.operations is none: nothing is said of single operations, nor of what follows from them");
+  }
   take_warnings(0);
 }
 

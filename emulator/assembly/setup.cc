@@ -94,11 +94,13 @@ Workload load_from(const RunConfig& config, const std::string& key, const Worklo
   }
 }
 
-void generate_traces(const WorkloadConfig& w, const std::filesystem::path& prefix) {
+/// `key` is that of `w`.
+void generate_traces(const RunConfig& config, const std::string& key, const WorkloadConfig& w,
+                     const std::filesystem::path& prefix) {
   if (!w.generate) return;
   std::filesystem::create_directories(prefix.parent_path());
   NodeLimit limit(kMostGeneratedNodes, "`rankwire trace generate --force` writes them, for workload.traces to name");
-  generate(*w.generate, prefix.string(), limit);
+  generate(*w.generate, {.places = config.places, .section = key + ".generate."}, prefix.string(), limit);
 }
 
 /// Jobs that are generated from the same description read the same traces.
@@ -114,7 +116,8 @@ Workload load_jobs(Setup& setup, const std::filesystem::path& folder) {
         std::ranges::find(jobs, job.workload.generate, [](const JobConfig& other) { return other.workload.generate; }) -
         jobs.begin();
     const std::filesystem::path prefix = folder / "traces" / fmt::format("job{}", first);
-    if (static_cast<size_t>(first) == j) generate_traces(job.workload, prefix);
+    if (static_cast<size_t>(first) == j)
+      generate_traces(setup.config, fmt::format("jobs[{}].workload", j), job.workload, prefix);
     WorkloadOptions options = workload_options(job.workload, prefix);
     if (!job.workload.generate) job.workload.groups_file = options.groups_file;
     store_on_wire(job.workload.storage, folder / "traces" / fmt::format("stored{}", j), options);
@@ -347,7 +350,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
     setup.astra.emplace().model = load_astra_model(config.simulation.astra, setup.warnings);
   if (config.jobs.empty()) {
     const std::filesystem::path prefix = folder / "traces" / "generated";
-    generate_traces(config.workload, prefix);
+    generate_traces(config, "workload", config.workload, prefix);
     WorkloadOptions options = workload_options(config.workload, prefix);
     if (!config.workload.generate) setup.config.workload.groups_file = options.groups_file;
     store_on_wire(config.workload.storage, folder / "traces" / "stored", options);

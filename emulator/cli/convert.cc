@@ -19,6 +19,7 @@
 #include "converters/storage_nodes.h"
 #include "emulator/assembly/goal_collectives.h"
 #include "emulator/assembly/stored_traces.h"
+#include "emulator/cli/interrupt.h"
 #include "emulator/cli/progress.h"
 #include "emulator/input/units.h"
 #include "emulator/workload/process_groups.h"
@@ -85,6 +86,7 @@ CLI::App& add_kind(CLI::App& convert, ConvertRequest& request, int& status, cons
   verb.add_flag("--strict", request.strict, "write nothing where there are warnings or assumptions");
   verb.footer(fmt::format("Example: rankwire convert {} {}", kind.name, kind.example));
   verb.callback([&request, &status, conversion = std::move(conversion)] {
+    stop_files_on_signal();
     ConversionProgress progress;
     Conversion made;
     {

@@ -2,34 +2,19 @@
 #include "emulator/assembly/generate.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "base/error.h"
 #include "converters/micro_cases.h"
 #include "emulator/cli/commands.h"
+#include "emulator/cli/trace_inputs.h"
 #include "emulator/input/validate_generate.h"
 
 namespace rankwire {
 namespace {
-
-/// Makes the folder of the traces. Throws Error(kInput) where they cannot be: whoever named it is to name another.
-void make_place(const std::string& prefix) {
-  const std::filesystem::path path(prefix);
-  if (!path.has_filename())
-    fail_input("--out {}: this is a folder; what the traces' names begin with is missing, as in {}step", prefix,
-               prefix);
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error && access(folder.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
-  if (error) fail_input("--out {}: no files can be made in {}: {}", prefix, folder.string(), error.message());
-}
 
 constexpr const char* kMicro = "micro";
 
@@ -47,10 +32,11 @@ int list_micro_cases(OutputForm form) {
   return 0;
 }
 
-GenerateConfig described(const GenerateRequest& request) {
+/// Where its keys are written, is in `places`.
+GenerateConfig described(const GenerateRequest& request, KeyPlaces& places) {
   if (request.specification != kMicro) {
     if (!request.micro_case.empty()) fail_input("CASE: is for `rankwire trace generate micro CASE`");
-    return load_generated(request.specification);
+    return load_generated(request.specification, &places);
   }
   GenerateConfig model;
   model.kind = GeneratedKind::kMicro;
@@ -70,7 +56,8 @@ int generate_traces(const GenerateRequest& request) {
   }
   const std::string& prefix = request.prefix;
   if (prefix.empty()) fail_input("--out is required: the prefix of the files");
-  const GenerateConfig model = described(request);
+  KeyPlaces places;
+  const GenerateConfig model = described(request, places);
   const uint64_t ranks = generated_ranks(model);
   for (const char* suffix : {".et", ".et.gz"}) {
     // Whoever reads the prefix would take it for one more rank.
@@ -79,9 +66,9 @@ int generate_traces(const GenerateRequest& request) {
       fail_input("{} exists, but this set has {} ranks; remove the earlier set or choose another --out", next, ranks);
     }
   }
-  make_place(prefix);
+  prepare_output(prefix);
   NodeLimit limit(request.force ? UINT64_MAX : kMostGeneratedNodes, "--force writes them");
-  const GeneratedTraces made = generate(model, prefix, limit);
+  const GeneratedTraces made = generate(model, {.places = places, .section = ""}, prefix, limit);
   fmt::print("{} ranks, {} nodes: {}.<rank>.et and {}.json\n", made.ranks, made.nodes, prefix, prefix);
   return 0;
 }

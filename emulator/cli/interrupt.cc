@@ -2,6 +2,8 @@
 
 #include <csignal>
 
+#include "base/stop.h"
+
 namespace rankwire {
 namespace {
 
@@ -35,6 +37,10 @@ const std::atomic<bool>& interrupt_flag() {
   }();
   static_cast<void>(installed);
   return interrupted;
+}
+
+void stop_files_on_signal() {
+  stop_work_when(interrupt_flag());
 }
 
 void interrupt() {

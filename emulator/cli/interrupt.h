@@ -10,6 +10,10 @@ namespace rankwire {
 /// second signal ends the process at once.
 const std::atomic<bool>& interrupt_flag();
 
+/// From now on the first signal lets files that are read or written fail, so that who writes them removes what is not
+/// whole.
+void stop_files_on_signal();
+
 /// As a first signal does. Any thread.
 void interrupt();
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "emulator/cli/interrupt.h"
 #include "emulator/cli/trace_inputs.h"
 #include "emulator/traces/repair.h"
 
@@ -20,6 +21,7 @@ void check_is_new(const fs::path& folder) {
 }
 
 int repair_traces(const TraceCheckRequest& request, const std::vector<CheckedSet>& sets) {
+  stop_files_on_signal();
   const fs::path folder = request.repair;
   const CheckOptions options = check_options(request.inputs);
   uint64_t nodes = 0;

@@ -31,6 +31,7 @@ int draw_traces(const TraceDrawRequest& request) {
   if (place == RankSet::kNone) fail_input("--rank {}: {} has no such trace", request.rank, read.set.files.name);
 
   const DotGraph graph = dot_graph(read.set, place, request.most, times.element_size);
+  check_prefix(request.out);
   std::vector<std::string> files = {request.out + ".dot"};
   if (const fs::path folder = fs::path(request.out).parent_path(); !folder.empty()) fs::create_directories(folder);
   write_file(files.front(), graph.text);

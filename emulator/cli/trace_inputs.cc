@@ -1,11 +1,15 @@
 #include "emulator/cli/trace_inputs.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
+#include <system_error>
 
 #include "base/error.h"
 #include "emulator/assembly/generate.h"
+#include "emulator/cli/interrupt.h"
 #include "emulator/cli/progress.h"
 #include "emulator/input/units.h"
 
@@ -113,6 +117,23 @@ std::vector<CheckedSet> read_and_check(const TraceInputs& inputs) {
     sets.push_back(check_set(files, options, done));
   });
   return sets;
+}
+
+void check_prefix(const std::string& prefix) {
+  if (!std::filesystem::path(prefix).has_filename())
+    fail_input("--out {}: this is a folder; what the traces' names begin with is missing, as in {}step", prefix,
+               prefix);
+}
+
+void prepare_output(const std::string& prefix) {
+  check_prefix(prefix);
+  const std::filesystem::path path(prefix);
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error && access(folder.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
+  if (error) fail_input("--out {}: no files can be made in {}: {}", prefix, folder.string(), error.message());
+  stop_files_on_signal();
 }
 
 Duration duration_option(const char* option, const std::string& text) {

@@ -36,6 +36,11 @@ ReadSet read_one_set(const TraceInputs& inputs);
 TraceFileSet find_one_set(const TraceInputs& inputs);
 /// All sets, checked, with progress. Throws Error(kInput) when there is nothing to read.
 std::vector<CheckedSet> read_and_check(const TraceInputs& inputs);
+/// Throws Error(kInput) where --out names a folder, not what files begin with.
+void check_prefix(const std::string& prefix);
+/// For a verb that writes traces: the same, and makes their folder. Throws Error(kInput) where no files can be made in
+/// it. From now on a signal ends the verb so that nothing is left.
+void prepare_output(const std::string& prefix);
 /// A duration of option `option`, such as "1.5ms". Throws Error(kInput).
 Duration duration_option(const char* option, const std::string& text);
 /// Throws Error(kInput), naming the option, where more than kMostGeneratedNodes would be written unforced.

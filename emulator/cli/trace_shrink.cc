@@ -59,6 +59,7 @@ void check_is_absent(const char* option, const fs::path& file) {
 
 /// What comes of an hour's search must have a place. Throws Error(kRun) when it has none.
 void check_can_be_written(const TraceShrinkRequest& request) {
+  check_prefix(request.out);
   std::error_code ignored;
   fs::create_directories(fs::path(request.out).parent_path(), ignored);
   const OutputFile tries(request.out + ".tries.csv");

@@ -139,7 +139,8 @@ void TraceVerbs::add_shrink(CLI::App& trace, int& status) {
                   "prefix of the result: PREFIX.<rank>.et, PREFIX.json, PREFIX.yaml, PREFIX.tries.csv")
       ->required();
   verb.footer(
-      "Example: rankwire trace shrink traces/gpt --keep 'rankwire trace check {}' --status 1 --out traces/small");
+      "Example: rankwire trace shrink traces/gpt --keep \"sh -c 'rankwire trace check {} --json | grep -q cycle'\" "
+      "--out traces/small");
   verb.callback([this, &status] { status = shrink_traces(shrink_); });
 }
 

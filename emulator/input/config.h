@@ -378,6 +378,7 @@ struct RunConfig {
   DilationConfig dilation;
   MessageRecording messages = MessageRecording::kSampled;  ///< key `record.messages`
   bool record_causes = false;                              ///< key `record.causes`
+  bool record_operations = true;                           ///< key `record.operations`: all, or none
   std::optional<Duration> fabric_interval;                 ///< key `record.fabric_interval`; absent: no samples
   uint32_t fabric_rows = 65'536;                           ///< key `record.fabric_rows`
   std::optional<Duration> rate_interval;                   ///< key `record.rate_interval`; absent: no samples
@@ -395,8 +396,9 @@ struct RunConfig {
 /// settings are all there is, `name` among them.
 RunConfig load_config(const std::string& file, std::span<const std::string> settings);
 
-/// Reads a workload description for `trace generate`: the keys of `workload.generate` at top level.
-GenerateConfig load_generated(const std::string& file);
+/// Reads a workload description for `trace generate`: the keys of `workload.generate` at top level. Where they are
+/// written is in `places`, if that is not null.
+GenerateConfig load_generated(const std::string& file, KeyPlaces* places = nullptr);
 
 /// The configuration with every default filled in, as one JSON object with the keys of the YAML file.
 /// Values are texts with units, paths are absolute, and `load_config` of the result gives the same result.

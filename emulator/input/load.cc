@@ -168,8 +168,9 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   return config;
 }
 
-GenerateConfig load_generated(const std::string& file) {
+GenerateConfig load_generated(const std::string& file, KeyPlaces* places) {
   Tree root = read_yaml_file(file);
+  if (places != nullptr) *places = KeyPlaces(root);
   expand_preset(root);
   GenerateConfig model;
   Reader keys(root, "");

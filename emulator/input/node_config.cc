@@ -21,7 +21,7 @@ std::vector<ListedNode> listed_nodes(const std::vector<NodeConfig>& nodes) {
                       .size = node.size,
                       .duration = node.duration,
                       .group = written_out(node.group),
-                      .peers = written_out(node.kind == ListedKind::kReceive ? node.from : node.to),
+                      .peers = written_out(node.kind == ActionKind::kReceive ? node.from : node.to),
                       .tag = node.tag,
                       .root = node.root,
                       .after = node.after,

@@ -21,7 +21,7 @@ struct RankRange {
 struct NodeConfig {
   std::string name;
   std::vector<RankRange> ranks;
-  ListedKind kind = ListedKind::kCompute;
+  ActionKind kind = ActionKind::kCompute;
   Bytes size = Bytes(0);  ///< key `bytes`
   Duration duration;
   std::vector<RankRange> group, to, from;

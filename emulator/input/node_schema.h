@@ -42,10 +42,10 @@ struct MicroCaseName {
   Json print(const std::string& value) const { return value.empty() ? "none" : value; }
 };
 
-inline Choice<ListedKind> listed_kinds() {
-  Choice<ListedKind> kinds;
-  for (auto kind = ListedKind::kCompute; kind <= ListedKind::kBarrier;
-       kind = static_cast<ListedKind>(static_cast<uint8_t>(kind) + 1))
+inline Choice<ActionKind> listed_kinds() {
+  Choice<ActionKind> kinds;
+  for (auto kind = ActionKind::kCompute; kind <= ActionKind::kBarrier;
+       kind = static_cast<ActionKind>(static_cast<uint8_t>(kind) + 1))
     kinds.words.emplace_back(to_string(kind), kind);
   return kinds;
 }

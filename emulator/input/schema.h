@@ -386,6 +386,7 @@ void describe_run(Visitor& visit, RunConfig& config) {
   });
   visit.section("dilation", [&](auto& keys) { describe_dilation(keys, config.dilation); });
   visit.section("record", [&](auto& keys) {
+    keys.field("operations", config.record_operations, Choice<bool>{{{"all", true}, {"none", false}}});
     keys.field("messages", config.messages,
                Choice<MessageRecording>{{{"none", MessageRecording::kNone},
                                          {"sampled", MessageRecording::kSampled},

@@ -79,8 +79,8 @@ void check_nodes(const Description& is) {
     const auto refuse = [&](const char* key, const char* kind) {
       is.fail(fmt::format("nodes[{}].{}", i, key), "is for 'kind: {}', not for {}", kind, to_string(nodes[i].kind));
     };
-    if (!nodes[i].to.empty() && nodes[i].kind != ListedKind::kSend) refuse("to", "send");
-    if (!nodes[i].from.empty() && nodes[i].kind != ListedKind::kReceive) refuse("from", "recv");
+    if (!nodes[i].to.empty() && nodes[i].kind != ActionKind::kSend) refuse("to", "send");
+    if (!nodes[i].from.empty() && nodes[i].kind != ActionKind::kReceive) refuse("from", "recv");
   }
   if (const auto wrong = wrong_node_list(listed_nodes(nodes)))
     is.fail(fmt::format("nodes[{}].{}", wrong->entry, wrong->key), "{}", wrong->text);

@@ -182,7 +182,7 @@ void RecordWriter::begin(uint32_t number, const RunStart& start) {
   store_.commit();
   begun_.insert(number);
   const size_t rows = rows_of_sink(options_, start);
-  const RingSink::Options ring{.operations = rows,
+  const RingSink::Options ring{.operations = options_.operations ? rows : 0,
                                .messages = options_.messages == MessageDetail::kNone ? 0 : rows,
                                .causes = options_.causes ? rows : 0,
                                .when_full = start.clock == "real" ? WhenFull::kDrop : WhenFull::kWait};

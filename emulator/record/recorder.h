@@ -22,6 +22,7 @@ namespace rankwire {
 class RecordWriter;
 
 struct RecorderOptions {
+  bool operations = true;  ///< executions of nodes; else no run has any
   MessageDetail messages = MessageDetail::kSampled;
   bool causes = false;  ///< time by cause of operations
   /// Halves of messages that wait for the other one, which is in this record, too. 0: each is recorded by itself, so

@@ -20,9 +20,9 @@ enum class WhenFull : uint8_t {
 class RingSink final : public RecordSink {
  public:
   struct Options {
-    size_t operations = 0;  ///< rows of the ring; rounded up to a power of two
-    size_t messages = 0;    ///< 0: messages are not recorded, and not counted as dropped
-    size_t causes = 0;      ///< the same of times by cause
+    size_t operations = 0;  ///< rows of the ring; rounded up to a power of two; 0: not recorded, nor counted as dropped
+    size_t messages = 0;    ///< the same of messages
+    size_t causes = 0;      ///< and of times by cause
     WhenFull when_full = WhenFull::kDrop;
   };
 
@@ -30,7 +30,7 @@ class RingSink final : public RecordSink {
       : options_(options), operations_(options.operations), messages_(options.messages), causes_(options.causes) {}
 
   void operations(std::span<const OperationRecord> rows) noexcept override {
-    push(operations_, rows, operations_dropped_);
+    if (options_.operations != 0) push(operations_, rows, operations_dropped_);
   }
   void messages(std::span<const MessageRecord> rows) noexcept override {
     if (options_.messages != 0) push(messages_, rows, messages_dropped_);

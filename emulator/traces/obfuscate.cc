@@ -14,6 +14,7 @@
 
 #include "base/sort_unique.h"
 #include "emulator/traces/groups_file.h"
+#include "emulator/traces/new_set.h"
 #include "emulator/traces/pseudonyms.h"
 #include "emulator/workload/node_reader.h"
 #include "emulator/workload/process_groups.h"
@@ -156,8 +157,10 @@ class Obfuscation {
       write_rank(file);
       ++done_;
     }
-    if (!defined_.empty()) write_groups_file(options_.prefix + ".json", renamed_groups());
+    if (result_.nodes == 0) fail_input("{}: has no nodes", files_.name);
+    if (!defined_.empty()) write_groups_file(made_.add(options_.prefix + ".json"), renamed_groups());
     if (mapping) mapping->write(mapping_text());
+    made_.keep();
     result_.groups = group_names_.size();
     return std::move(result_);
   }
@@ -220,13 +223,9 @@ class Obfuscation {
   }
 
   void write_rank(const TraceFile& file) {
-    const std::string path = fmt::format("{}.{}.et", options_.prefix, file.rank);
-    if (fs::exists(path)) fail_input("{}: exists already, a copy does not overwrite it", path);
-    std::error_code ignored;
-    fs::create_directories(fs::path(path).parent_path(), ignored);
     const FileNumbers numbers(file.path);
     TraceReader reader(file.path);
-    TraceWriter writer(path);
+    TraceWriter writer(made_.add(fmt::format("{}.{}.et", options_.prefix, file.rank)));
     chakra::GlobalMetadata metadata;
     metadata.set_version("1.0.0");
     writer.write(metadata);
@@ -332,6 +331,7 @@ class Obfuscation {
   std::vector<int64_t> tags_;
   uint64_t first_start_ = UINT64_MAX;         ///< us
   std::map<std::string, std::string> names_;  ///< of nodes by pseudonym, for the mapping
+  NewSet made_;
   ObfuscatedSet result_;
 };
 

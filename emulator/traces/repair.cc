@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "emulator/traces/check_file.h"
+#include "emulator/traces/new_set.h"
 #include "emulator/traces/rank_repair.h"
 #include "emulator/traces/trace_copy.h"
 
@@ -123,12 +124,13 @@ std::vector<RepairChange> repair_set(const CheckedSet& checked, const CheckOptio
 
   const fs::path target = folder / checked.set.files.folder;
   std::vector<RepairChange> changes;
+  NewSet made;
   for (size_t place = 0; place < ranks.size(); ++place) {
     const RankFacts& facts = checked.set.ranks[place];
     if (!facts.nodes.empty()) {
       TraceCopy copy;
       copy.from = facts.path;
-      copy.to = (target / name_of_copy(facts.path)).string();
+      copy.to = made.add((target / name_of_copy(facts.path)).string());
       copy.nodes = facts.nodes.size();
       copy.append = ranks[place].added();
       copy.edit = [&](uint32_t index, chakra::Node& node) { return ranks[place].apply(index, node); };
@@ -138,11 +140,12 @@ std::vector<RepairChange> repair_set(const CheckedSet& checked, const CheckOptio
     for (RepairChange& change : ranks[place].take_changes()) changes.push_back(std::move(change));
   }
   if (!checked.set.files.groups.empty()) {
-    const fs::path name = fs::path(checked.set.files.name).filename();
+    const std::string name = fs::path(checked.set.files.name).filename().string() + ".json";
     std::error_code error;
-    fs::copy_file(checked.set.files.groups, target / (name.string() + ".json"), error);
+    fs::copy_file(checked.set.files.groups, made.add((target / name).string()), error);
     if (error) fail_run("{}: {}", (target / name).string(), error.message());
   }
+  made.keep();
   return changes;
 }
 

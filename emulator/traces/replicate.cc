@@ -7,6 +7,7 @@
 #include <set>
 
 #include "emulator/traces/groups_file.h"
+#include "emulator/traces/new_set.h"
 #include "emulator/traces/trace_copy.h"
 
 namespace rankwire {
@@ -30,7 +31,8 @@ class Replication {
     for (uint32_t replica = 0; replica < options_.replicas; ++replica) {
       for (uint32_t place = 0; place < originals_; ++place) write_rank(replica, place);
     }
-    if (!result_.groups.empty()) write_groups_file(options_.prefix + ".json", result_.groups);
+    if (!result_.groups.empty()) write_groups_file(files_.add(options_.prefix + ".json"), result_.groups);
+    files_.keep();
     return std::move(result_);
   }
 
@@ -39,6 +41,7 @@ class Replication {
     for (uint32_t place = 0; place < originals_; ++place) {
       const RankFacts& facts = set_.ranks[place];
       if (!facts.unreadable.empty()) fail_input("{}", facts.unreadable);
+      if (facts.nodes.empty()) fail_input("{}: has no nodes", facts.path);
       if (facts.rank != place) fail_input("{}: the trace of rank {} is missing", set_.files.name, place);
     }
     if (uint64_t{originals_} * options_.replicas > INT32_MAX) fail_input("{} replicas are too many", options_.replicas);
@@ -98,7 +101,7 @@ class Replication {
     const uint32_t rank = replica * originals_ + place;
     TraceCopy copy;
     copy.from = set_.ranks[place].path;
-    copy.to = fmt::format("{}.{}.et", options_.prefix, rank);
+    copy.to = files_.add(fmt::format("{}.{}.et", options_.prefix, rank));
     copy.edit = [&](uint32_t index, chakra::Node& node) {
       edit(replica, {place, index}, node);
       ++result_.nodes;
@@ -140,6 +143,7 @@ class Replication {
   std::vector<std::vector<std::string>> name_of_;  ///< by group and replica
   std::set<std::string> used_, given_;
   uint64_t next_number_ = 1;
+  NewSet files_;
   ReplicatedSet result_;
 };
 

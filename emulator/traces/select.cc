@@ -10,6 +10,7 @@
 
 #include "base/sort_unique.h"
 #include "emulator/traces/groups_file.h"
+#include "emulator/traces/new_set.h"
 #include "emulator/traces/trace_copy.h"
 
 namespace rankwire {
@@ -82,7 +83,8 @@ class Part {
     for (uint32_t place = 0; place < set_.ranks.size(); ++place) {
       if (new_rank_[place] != RankSet::kNone) write_rank(place);
     }
-    if (!result_.groups.empty()) write_groups_file(options_.prefix + ".json", result_.groups);
+    if (!result_.groups.empty()) write_groups_file(files_.add(options_.prefix + ".json"), result_.groups);
+    files_.keep();
     return std::move(result_);
   }
 
@@ -193,12 +195,12 @@ class Part {
     return nearest;
   }
 
-  void write_rank(uint32_t place) const {
+  void write_rank(uint32_t place) {
     const std::vector<std::vector<uint64_t>> dependencies = closed_dependencies(place);
     const RankFacts& facts = set_.ranks[place];
     TraceCopy copy;
     copy.from = facts.path;
-    copy.to = fmt::format("{}.{}.et", options_.prefix, new_rank_[place]);
+    copy.to = files_.add(fmt::format("{}.{}.et", options_.prefix, new_rank_[place]));
     copy.edit = [&](uint32_t index, chakra::Node& node) {
       if (!keep_[place][index]) return false;
       auto& list = facts.carrier == Carrier::kData ? *node.mutable_data_deps() : *node.mutable_ctrl_deps();
@@ -241,6 +243,7 @@ class Part {
   const PartOptions& options_;
   std::vector<uint32_t> new_rank_;       ///< by place, or kNone
   std::vector<std::vector<bool>> keep_;  ///< by place and node
+  NewSet files_;
   PartOfSet result_;
 };
 

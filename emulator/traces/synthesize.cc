@@ -4,18 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <utility>
 
 #include "base/random.h"
 #include "emulator/traces/groups_file.h"
+#include "emulator/traces/new_set.h"
 #include "emulator/traces/trace_copy.h"
 
 namespace rankwire {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr uint32_t kGone = UINT32_MAX;
 
@@ -30,17 +28,21 @@ class Synthesis {
   }
 
   SynthesizedSet write() {
-    std::error_code ignored;
-    fs::create_directories(fs::path(options_.prefix).parent_path(), ignored);
     for (const ModelProgram& program : family_.programs) {
       const std::vector<uint32_t> operations = unfolded(program.steps);
+      if (const auto circle = circle_in(operations, family_.operations))
+        fail_input(
+            "the model: operations[{}] waits for itself in the program of rank {}: the dependencies \"after\" "
+            "form a circle; one of them must be a step further before it",
+            *circle, program.ranks.front());
       for (uint32_t copy = 0; copy < copies_; ++copy) {
         for (const uint32_t rank : program.ranks) {
           if (new_rank_[rank] != kGone) write_rank(operations, copy, rank);
         }
       }
     }
-    if (!named_.empty()) write_groups_file(options_.prefix + ".json", named_);
+    if (!named_.empty()) write_groups_file(files_.add(options_.prefix + ".json"), named_);
+    files_.keep();
     return std::move(result_);
   }
 
@@ -110,9 +112,7 @@ class Synthesis {
 
   void write_rank(const std::vector<uint32_t>& operations, uint32_t copy, uint32_t original) {
     const uint32_t rank = rank_of(copy, original);
-    const std::string path = fmt::format("{}.{}.et", options_.prefix, rank);
-    if (fs::exists(path)) fail_input("{}: exists already and is not overwritten", path);
-    TraceWriter writer(path);
+    TraceWriter writer(files_.add(fmt::format("{}.{}.et", options_.prefix, rank)));
     chakra::GlobalMetadata metadata;
     metadata.set_version("1.0.0");
     writer.write(metadata);
@@ -230,6 +230,7 @@ class Synthesis {
   std::vector<uint32_t> new_rank_;  ///< by rank of the model, within a copy; kGone
   std::vector<RoleGroups> roles_;
   std::vector<Group> named_;
+  NewSet files_;
   SynthesizedSet result_;
 };
 

@@ -83,9 +83,6 @@ void set_text(chakra::Node& node, std::string_view name, const std::string& valu
 }
 
 void copy_trace(const TraceCopy& copy) {
-  if (fs::exists(copy.to)) fail_input("{}: exists already, a copy does not overwrite it", copy.to);
-  std::error_code error;
-  fs::create_directories(fs::path(copy.to).parent_path(), error);
   TraceReader reader(copy.from);
   TraceWriter writer(copy.to);
   chakra::GlobalMetadata metadata = metadata_of(reader);

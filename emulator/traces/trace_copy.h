@@ -28,8 +28,8 @@ struct TraceCopy {
 
 /// Writes the copy in schema 1.0.0, packed with gzip when its name ends in ".gz". From files of schema 0.0.4 every
 /// field comes along, also unknown ones; of older schemas and of JSON what TraceNode has.
-/// Creates the folder of the copy. Throws Error(kInput) when the copy exists already, or the original cannot be read so
-/// far, and Error(kRun) when it cannot be written.
+/// Replaces a file that is there. Throws Error(kInput) when the original cannot be read so far, and Error(kRun) when
+/// the copy cannot be written.
 void copy_trace(const TraceCopy& copy);
 
 /// The name that the copy of a file has: without .gz and .zst, and .et instead of .eg and .json.

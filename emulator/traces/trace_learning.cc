@@ -54,6 +54,7 @@ class SetLearner {
       const RankFacts& facts = set_.ranks[place];
       if (!facts.unreadable.empty()) fail_input("{}", facts.unreadable);
       if (facts.rank != place) fail_input("{}: the trace of rank {} is missing", set_.files.name, place);
+      if (facts.nodes.empty()) fail_input("{}: has no nodes", facts.path);
       if (!facts.splits.empty()) fail_input("{}: uneven splits (comm_splits) cannot be learned", facts.path);
       for (const NodeFacts& node : facts.nodes) {
         if (!chakra::NodeType_IsValid(static_cast<int>(node.type)))

@@ -134,6 +134,25 @@ void check_amount(const ModelReader& reader, const char* key, const std::optiona
     reader.fail(fmt::format("\"{}\" is {}, must be 0 to {}", key, *amount, most));
 }
 
+/// What the type of the operation asks for.
+void check_communication(const ModelReader& reader, const ModelOperation& operation, const ModelFamily& family) {
+  if (operation.role && *operation.role >= family.roles.size()) reader.fail("\"role\" is none of the roles");
+  if (operation.type == chakra::COMM_COLL_NODE) {
+    if (operation.size && !operation.role) reader.fail("a collective needs a \"role\"");
+    const int64_t kind = operation.collective.value_or(operation.size ? -1 : 0);
+    if (kind < 0 || kind > INT32_MAX || !chakra::CollectiveCommType_IsValid(static_cast<int>(kind)))
+      reader.fail("a collective needs a \"collective\", a number of Chakra's CollectiveCommType");
+  }
+  if (operation.type == chakra::COMM_SEND_NODE || operation.type == chakra::COMM_RECV_NODE) {
+    if (!operation.peer || !operation.size) reader.fail("a message needs a \"peer\" and a \"size\"");
+  }
+  check_amount(reader, "root", operation.root,
+               operation.role ? static_cast<int64_t>(family.roles[*operation.role].members.front().size()) - 1 : 0);
+  constexpr int64_t kMostTags = INT32_MAX / 2;
+  if (operation.ahead < -kMostTags || operation.ahead > kMostTags)
+    reader.fail(fmt::format("\"ahead\" is {}, must be -{} to {}", operation.ahead, kMostTags, kMostTags));
+}
+
 ModelOperation read_operation(const ModelReader& reader, const ModelFamily& family) {
   ModelOperation operation;
   const auto name = reader.find<std::string>("type");
@@ -152,8 +171,7 @@ ModelOperation read_operation(const ModelReader& reader, const ModelFamily& fami
   operation.stream = reader.find<int64_t>("stream");
   operation.after = reader.get<std::vector<int64_t>>("after");
   operation.micros = reader.get<std::vector<double>>("micros");
-  if (operation.role && *operation.role >= family.roles.size()) reader.fail("\"role\" is none of the roles");
-  if (type == chakra::COMM_COLL_NODE && operation.size && !operation.role) reader.fail("a collective needs a \"role\"");
+  check_communication(reader, operation, family);
   const auto is_time = [](double micros) { return micros >= 0 && micros < 1e12; };
   if (!std::ranges::all_of(operation.micros, is_time)) reader.fail("\"micros\" are durations below 10^12");
   if (!std::ranges::is_sorted(operation.micros)) reader.fail("\"micros\" must ascend, from the least to the most");
@@ -191,7 +209,9 @@ ModelFamily read_family(const ModelReader& reader) {
   for (size_t i = 0; i < roles.size(); ++i) {
     const ModelReader at(roles[i], reader.place(".roles", i));
     ModelRole role{.named = at.get<bool>("named"), .members = at.get<std::vector<std::vector<uint32_t>>>("members")};
+    if (role.members.empty()) at.fail("\"members\" is empty");
     for (const auto& members : role.members) {
+      if (members.empty()) at.fail("\"members\" has a group without ranks");
       for (const uint32_t rank : members) check_rank(rank, at);
     }
     family.roles.push_back(std::move(role));
@@ -204,6 +224,7 @@ ModelFamily read_family(const ModelReader& reader) {
   for (size_t i = 0; i < programs.size(); ++i) {
     const ModelReader at(programs[i], reader.place(".programs", i));
     ModelProgram program{.ranks = at.get<std::vector<uint32_t>>("ranks")};
+    if (program.ranks.empty()) at.fail("\"ranks\" is empty");
     for (const uint32_t rank : program.ranks) {
       check_rank(rank, at);
       if (has_program[rank]) at.fail(fmt::format("rank {} has two programs", rank));
@@ -211,7 +232,8 @@ ModelFamily read_family(const ModelReader& reader) {
     }
     program.steps = read_steps(at.list("steps"), at.place(".steps", 0), family.operations.size(), 0);
     if (step_nodes(program.steps) > kMostModelNodes) at.fail("has more than 10^9 nodes");
-    if (!program.ranks.empty()) check_after(reader, program, family.operations);
+    if (program.steps.empty()) at.fail("\"steps\" is empty");
+    check_after(reader, program, family.operations);
     family.programs.push_back(std::move(program));
   }
   for (uint32_t rank = 0; rank < family.ranks; ++rank) {

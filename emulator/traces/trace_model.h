@@ -76,5 +76,8 @@ StepPlaces places_of(const std::vector<ModelStep>& steps, size_t operations);
 std::vector<ModelStep> folded(const std::vector<uint32_t>& operations);
 /// The reverse.
 std::vector<uint32_t> unfolded(const std::vector<ModelStep>& steps);
+/// An operation of a program, unfolded, of which a node waits for itself by way of others, which takes dependencies
+/// that stand behind; or nothing. Takes time and memory (some bytes a node) only where there are such.
+std::optional<uint32_t> circle_in(const std::vector<uint32_t>& program, const std::vector<ModelOperation>& operations);
 
 }  // namespace rankwire

@@ -98,6 +98,39 @@ std::vector<uint32_t> unfolded(const std::vector<ModelStep>& steps) {
   return operations;
 }
 
+std::optional<uint32_t> circle_in(const std::vector<uint32_t>& program, const std::vector<ModelOperation>& operations) {
+  const auto waits_behind = [&](uint32_t operation) {
+    return std::ranges::any_of(operations[operation].after, [](int64_t back) { return back < 0; });
+  };
+  if (std::ranges::none_of(program, waits_behind)) return std::nullopt;
+  enum class State : uint8_t { kNew, kOpen, kDone };
+  struct Visit {
+    size_t node;
+    size_t next = 0;  ///< of its dependencies
+  };
+  std::vector<State> states(program.size(), State::kNew);
+  std::vector<Visit> path;
+  for (size_t first = 0; first < program.size(); ++first) {
+    if (states[first] == State::kNew) path.push_back({first});
+    while (!path.empty()) {
+      Visit& visit = path.back();
+      const size_t node = visit.node;
+      const std::vector<int64_t>& after = operations[program[node]].after;
+      states[node] = visit.next == after.size() ? State::kDone : State::kOpen;
+      if (states[node] == State::kDone) {
+        path.pop_back();
+        continue;
+      }
+      const int64_t parent = static_cast<int64_t>(node) - after[visit.next++];
+      if (parent < 0 || parent >= static_cast<int64_t>(program.size())) continue;
+      const State state = states[static_cast<size_t>(parent)];
+      if (state == State::kOpen) return program[node];
+      if (state == State::kNew) path.push_back({static_cast<size_t>(parent)});
+    }
+  }
+  return std::nullopt;
+}
+
 uint64_t step_nodes(const std::vector<ModelStep>& steps) {
   constexpr uint64_t kMost = uint64_t{1} << 31;  // times a repetition it still fits
   uint64_t nodes = 0;

@@ -93,9 +93,10 @@ TEST(Batching, RequestsWaitForMemory) {
   EXPECT_THAT(batches[2].pieces, ElementsAre(next_token(0, 5)));
   EXPECT_THAT(batches[3].pieces, ElementsAre(prompt(2, 0, 5), prompt(3, 0, 2)));
   EXPECT_THAT(plan.held, ElementsAre(0, 0, 3, 0));
-  expect_refused("request 0 has keys and values of 11 tokens, but kv_memory 81920 B has room for 10", [&] {
-    plan_batches(model, requests_of({{11, 1}}));
-  });
+  expect_refused("inference.mixed.kv_memory: request 0 has keys and values of 11 tokens, but 81920 B have room for 10",
+                 [&] {
+                   plan_batches(model, requests_of({{11, 1}}));
+                 });
 }
 
 // Replicas have memory of their own: with two, requests 0 and 2 are at the first and 1 at the second.

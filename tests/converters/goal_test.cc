@@ -141,6 +141,29 @@ TEST_F(Goal, CollectivesBecomeWhatTheyAreExpandedTo) {
 TEST_F(Goal, WhatFailsLeavesNothingBehind) {
   EXPECT_THAT(error_of("calc 1\n}\nrank 1 {\nwait\n}\n"), HasSubstr("s.goal:6"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "out"));
+  {
+    NodeWriter nodes((folder_ / "t.0.et").string());
+    nodes.send("out", 0, 7, 0, Bytes(8), {});
+    nodes.close();
+  }
+  ConversionProgress progress;
+  EXPECT_THAT([&] { convert_to_goal({folder_ / "t.0.et"}, {}, folder_ / "goal", progress); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("comm_dst is 7, not 0 to 0")));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "goal"));
+  std::ofstream(folder_ / "none.0.et") << "";
+  EXPECT_THAT([&] { convert_to_goal({folder_ / "none.0.et"}, {}, folder_ / "goal", progress); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("none.0.et: has no nodes")));
+}
+
+// A receive may be larger than its message for LogGOPSim; a run wants both ends alike.
+TEST_F(Goal, UnequalEndsAreTold) {
+  convert(
+      "num_ranks 2\nrank 0 {\nsend 10b to 1 tag 5\nsend 4b to 1\n}\nrank 1 {\nrecv 16b from 0 tag 5\nrecv 4b from "
+      "0\n}\n");
+  EXPECT_THAT(made_.warnings, ElementsAre(HasSubstr("rank 0 sends 0 messages more and 6 B less to rank 1 with tag 5")));
+  std::filesystem::remove_all(folder_ / "out");
+  convert("num_ranks 2\nrank 0 {\nsend 10b to 1 tag 5\n}\n");
+  EXPECT_THAT(made_.warnings, ElementsAre(HasSubstr("sends 1 messages more and 10 B more to rank 1")));
 }
 
 TEST_F(Goal, WrongSchedulesAreNamedByLine) {

@@ -46,10 +46,10 @@ class MissingRanks : public ::testing::Test {
     NodeWriter writer(trace_file(conversion_.prefix, rank));
     CallWriter calls({.path = "", .rank = rank, .world_size = 4, .groups = groups}, writer);
     calls.write_groups();
-    PytorchCall reduce{.kind = CallKind::kAllReduce, .group = groups[1].name, .input = reduced};
+    PytorchCall reduce{.kind = ActionKind::kAllReduce, .group = groups[1].name, .input = reduced};
     const auto first = calls.write(reduce, "reduce", {}, std::nullopt, {});
     PytorchCall pass{
-        .kind = rank < 2 ? CallKind::kSend : CallKind::kReceive, .group = groups[0].name, .input = Bytes(7)};
+        .kind = rank < 2 ? ActionKind::kSend : ActionKind::kReceive, .group = groups[0].name, .input = Bytes(7)};
     pass.rank = rank < 2 ? 1 : 0;
     if (in_pipeline) calls.write(pass, "pass", {}, std::nullopt, {first});
     conversion_.add(writer);

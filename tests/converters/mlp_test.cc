@@ -1,5 +1,7 @@
 #include "converters/mlp.h"
 
+#include <filesystem>
+
 #include "tests/converters/generated.h"
 
 namespace rankwire {
@@ -89,6 +91,12 @@ TEST_F(Mlp, StopsAtTheLimit) {
   expect_refused("more than 67 nodes, which take some 0 MB; there are more elsewhere", [&] {
     generate_mlp(model(), {prefix_, &less});
   });
+}
+
+TEST_F(Mlp, CountsWithoutWriting) {
+  NodeLimit limit(UINT64_MAX, "");
+  EXPECT_EQ(generate_mlp(model(), NodeFiles::only_counted(&limit)).nodes, 4u * 17);
+  EXPECT_TRUE(std::filesystem::is_empty(std::filesystem::path(prefix_).parent_path()));
 }
 
 TEST_F(Mlp, RefusesWhatCannotBeDivided) {

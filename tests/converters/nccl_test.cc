@@ -137,6 +137,7 @@ TEST_F(Nccl, BrokenLinesAreCountedAndContradictionsNamed) {
   convert({good + good.substr(0, 70) + good + call(10, "AllReduce", 1, 1, 12, 0, "0xa", 1)});
   EXPECT_EQ(made_.counts.collectives, 1);
   EXPECT_THAT(made_.warnings, ElementsAre(HasSubstr("log.0: 2 lines of calls are broken")));
+  EXPECT_THAT(error_of({call(10, "AllReduce", 1, 1, 12, 0, "0xa", 1)}), HasSubstr("no call is left: "));
   EXPECT_THAT(error_of({"nothing\n"}), HasSubstr("NCCL_DEBUG_SUBSYS=INIT,COLL"));
   EXPECT_THAT(error_of({good + call(10, "AllReduce", 1, 1, 7, 0, "0xa", 2)}),
               HasSubstr("log.0:2: communicator 0xa has 2"));

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
 ListedNode sum_of(std::vector<uint32_t> ranks, Bytes size) {
-  return {.name = "sum", .ranks = std::move(ranks), .kind = ListedKind::kAllReduce, .size = size};
+  return {.name = "sum", .ranks = std::move(ranks), .kind = ActionKind::kAllReduce, .size = size};
 }
 
 class NodeList : public ::testing::Test {
@@ -33,9 +33,9 @@ class NodeList : public ::testing::Test {
 TEST_F(NodeList, AnEntryIsANodeOfEachRank) {
   const auto ranks =
       write({{.name = "work", .ranks = {0, 1}, .duration = microseconds(7)},
-             {.name = "sum", .ranks = {1, 0}, .kind = ListedKind::kAllReduce, .size = Bytes(64), .after = {"work"}},
-             {.name = "tell", .ranks = {1}, .kind = ListedKind::kSend, .size = Bytes(8), .peers = {3}, .tag = 5},
-             {.name = "hear", .ranks = {3}, .kind = ListedKind::kReceive, .size = Bytes(8), .peers = {1}, .tag = 5}});
+             {.name = "sum", .ranks = {1, 0}, .kind = ActionKind::kAllReduce, .size = Bytes(64), .after = {"work"}},
+             {.name = "tell", .ranks = {1}, .kind = ActionKind::kSend, .size = Bytes(8), .peers = {3}, .tag = 5},
+             {.name = "hear", .ranks = {3}, .kind = ActionKind::kReceive, .size = Bytes(8), .peers = {1}, .tag = 5}});
   ASSERT_THAT(ranks, SizeIs(4));
   EXPECT_EQ(node_named(ranks[0], "work").micros, 7u);
   const WrittenNode& sum = node_named(ranks[0], "sum");
@@ -62,8 +62,8 @@ TEST_F(NodeList, IterationsFollowEachOther) {
 
 TEST_F(NodeList, WhatFollowsSeveralMessagesFollowsAll) {
   const auto ranks =
-      write({{.name = "tell", .ranks = {1, 2}, .kind = ListedKind::kSend, .size = Bytes(8), .peers = {0}},
-             {.name = "hear", .ranks = {0}, .kind = ListedKind::kReceive, .size = Bytes(8), .peers = {1, 2}},
+      write({{.name = "tell", .ranks = {1, 2}, .kind = ActionKind::kSend, .size = Bytes(8), .peers = {0}},
+             {.name = "hear", .ranks = {0}, .kind = ActionKind::kReceive, .size = Bytes(8), .peers = {1, 2}},
              {.name = "work", .ranks = {0}, .duration = microseconds(1), .after = {"hear"}}});
   EXPECT_THAT(node_named(ranks[0], "work").after, ElementsAre(0, 1));
 }
@@ -79,9 +79,9 @@ TEST(NodeListRules, MembersAgree) {
   EXPECT_EQ(wrong({first, second}), "");
   second.size = Bytes(16);
   EXPECT_EQ(wrong({first, second}), "[1].bytes: 16 B of rank 1 meet the 8 B of entry [0]");
-  second.size = Bytes(8), second.kind = ListedKind::kAllToAll;
+  second.size = Bytes(8), second.kind = ActionKind::kAllToAll;
   EXPECT_EQ(wrong({first, second}), "[1].kind: all_to_all of rank 1 meets the all_reduce of entry [0]");
-  second.kind = ListedKind::kAllReduce, second.iterations = 2;
+  second.kind = ActionKind::kAllReduce, second.iterations = 2;
   EXPECT_EQ(wrong({first, second}), "[1].group: rank 1 of 0-1 calls it 2 time(s), rank 0 1");
   EXPECT_EQ(wrong({second}), "[0].group: rank 0 of 0-1 calls it 0 time(s), rank 1 2");
   EXPECT_EQ(wrong({sum_of({3}, Bytes(8))}), "[0].ranks: 3 is one rank; a collective has 2 or more");
@@ -89,11 +89,11 @@ TEST(NodeListRules, MembersAgree) {
 
 TEST(NodeListRules, RootsAreMembers) {
   ListedNode node = sum_of({1, 2}, Bytes(8));
-  node.kind = ListedKind::kBroadcast;
+  node.kind = ActionKind::kBroadcast;
   EXPECT_EQ(wrong({node}), "[0].root: 0 is none of the ranks 1-2");
   node.root = 2;
   EXPECT_EQ(wrong({node}), "");
-  node.kind = ListedKind::kAllReduce;
+  node.kind = ActionKind::kAllReduce;
   EXPECT_EQ(wrong({node}), "[0].root: is not for 'kind: all_reduce', but for reduce, gather, scatter and broadcast");
 }
 

@@ -104,6 +104,21 @@ TEST_F(ParamComms, ABatchRunsTogether) {
               UnorderedElementsAre(node_named(nodes, "send").id, node_named(nodes, "recv").id));
 }
 
+TEST_F(ParamComms, WhatIsLeftOutOrCannotBeIsTold) {
+  const char* list = R"([{"comms": "barrier", "world_size": 4}, {"comms": "incast"}, {"comms": "startCoalescing"},
+    {"comms": "send", "in_msg_size": 2, "dtype": "Byte", "dst_rank": 3}])";
+  convert({list});
+  EXPECT_THAT(made_.warnings, ElementsAre(HasSubstr("of 4 ranks, but there are 1 traces"),
+                                          HasSubstr("\"incast\" is no call that is known; 1 of them")));
+  std::filesystem::remove_all(folder_ / "out");
+  convert({R"([{"comms": "send", "in_msg_size": 2, "dtype": "Byte", "dst_rank": 1}])"});
+  EXPECT_THAT(made_.warnings, ElementsAre(HasSubstr("[0]: send names rank 1, but there are 1 traces")));
+  std::filesystem::remove_all(folder_ / "out");
+  EXPECT_THAT(
+      [&] { convert({R"([{"comms": "send", "world_size": 2, "in_msg_size": 2, "dtype": "Byte", "dst_rank": 2}])"}); },
+      ::testing::ThrowsMessage<Error>(HasSubstr("[0]: send names rank 2 of 2")));
+}
+
 TEST_F(ParamComms, WrongListsAreNamedByElement) {
   EXPECT_THAT(error_of("[1"), HasSubstr("list.json: byte 3: no JSON"));
   EXPECT_THAT(error_of("[1e999]"), HasSubstr("list.json: a number is larger"));

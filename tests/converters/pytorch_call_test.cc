@@ -26,7 +26,7 @@ TEST(PytorchCall, Schema101HasTheGroupsAddress) {
   const auto call = parse(R"({"inputs": [[996, 661, 0, 384, 4, "cuda:0"], 149, 94594108284448, 0, "all_to_allv",
       [48, 48], [32, 64]], "outputs": [[988, 610, 0, 384, 4, "cuda:0"]]})");
   ASSERT_TRUE(call);
-  EXPECT_EQ(call->kind, CallKind::kAllToAll);
+  EXPECT_EQ(call->kind, ActionKind::kAllToAll);
   EXPECT_EQ(call->sequence, 149);
   EXPECT_EQ(call->group, "");
   EXPECT_EQ(call->handle, 94594108284448);
@@ -39,7 +39,7 @@ TEST(PytorchCall, Schema101HasTheGroupsAddress) {
 TEST(PytorchCall, AWaitHasNoTensor) {
   const auto call = parse(R"({"inputs": [147, 0, 0, "wait", [], []], "outputs": []})");
   ASSERT_TRUE(call);
-  EXPECT_EQ(call->kind, CallKind::kWait);
+  EXPECT_EQ(call->kind, ActionKind::kWait);
   EXPECT_EQ(call->sequence, 147);
   EXPECT_EQ(call->input, Bytes(0));
 }
@@ -48,7 +48,7 @@ TEST(PytorchCall, Schema102HasTheNumberOfMembers) {
   const auto call = parse(R"({"inputs": {"values": [[[14, 15, 0, 1, 4, "cuda:0"]], 12, 82149104, 0, "all_gather",
       [], [], 2]}, "outputs": {"values": [[[[19, 20, 0, 1, 4, "cuda:0"], [5, 23, 0, 1, 4, "cuda:0"]]]]}})");
   ASSERT_TRUE(call);
-  EXPECT_EQ(call->kind, CallKind::kAllGather);
+  EXPECT_EQ(call->kind, ActionKind::kAllGather);
   EXPECT_EQ(call->members, 2);
   EXPECT_EQ(call->first_rank, -1);
   EXPECT_EQ(call->input, Bytes(4));
@@ -59,7 +59,7 @@ TEST(PytorchCall, Schema103HasTheNameAndTheRanks) {
   const auto call = parse(R"({"inputs": {"values": [[[321, 599, 0, 53, 8, "cuda:0"]], [34, false],
       ["7", "pipeline"], 1, "broadcast", [], [], 4, 2, 8]}})");
   ASSERT_TRUE(call);
-  EXPECT_EQ(call->kind, CallKind::kBroadcast);
+  EXPECT_EQ(call->kind, ActionKind::kBroadcast);
   EXPECT_EQ(call->sequence, 34);
   EXPECT_EQ(call->group, "7");
   EXPECT_EQ(call->rank, 1);
@@ -91,8 +91,8 @@ TEST(PytorchCall, WhatIsNoCallIsAbsent) {
 }
 
 TEST(PytorchCall, KindsOfAllNames) {
-  using enum CallKind;
-  const std::pair<const char*, CallKind> names[] = {
+  using enum ActionKind;
+  const std::pair<const char*, ActionKind> names[] = {
       {"allreduce", kAllReduce},
       {"allreduce_coalesced", kAllReduce},
       {"_allgather_base", kAllGather},

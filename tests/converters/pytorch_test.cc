@@ -494,6 +494,13 @@ TEST_F(Pytorch, WrongInputIsNamed) {
               HasSubstr("traceEvents[0]: a kernel without args.stream"));
   EXPECT_THAT(error_of(R"({"traceEvents": [{"ph": "X", "cat": "cpu_op", "tid": 1, "ts": 1, "dur": -4}]})"),
               HasSubstr("dur is no duration"));
+  EXPECT_THAT(error_of(R"({"distributedInfo": {"rank": 2, "world_size": 2}, "traceEvents": []})"),
+              HasSubstr("rank 2 of a world_size of 2"));
+  EXPECT_THAT(error_of(R"({"traceEvents": []})"), HasSubstr("no operator, kernel or copy"));
+  for (const char* duration : {R"("soon")", "null", "1e99", "[]"})
+    EXPECT_THAT(error_of(fmt::format(
+                    R"({{"traceEvents": [{{"ph": "X", "cat": "cpu_op", "tid": 1, "ts": 1, "dur": {}}}]}})", duration)),
+                HasSubstr("traceEvents[0]: dur is no number of microseconds"));
   EXPECT_THAT(error_of(R"({"traceEvents": [{"ph": "X", )"), HasSubstr("wrong.json: the JSON: "));
   EXPECT_THAT(error_of(Events()
                            .launch("ncclDevKernel_AllReduce", 1, 2, 3, 4, 1,

@@ -112,7 +112,7 @@ TEST(RequestStream, RefusesWhatNeverComes) {
   refuse("0 requests, must be 1 to 50000", [](RequestModel& m) { m.requests = 0; });
   refuse("output tokens of at least 0", [](RequestModel& m) { m.output.least = 0; });
   refuse("input tokens have a mean of 0", [](RequestModel& m) { m.input.mean = 0; });
-  refuse("no request arrives within the duration", [](RequestModel& m) { m.duration = Duration(1); });
+  refuse("inference.arrivals.duration: no request arrives", [](RequestModel& m) { m.duration = Duration(1); });
 }
 
 class RequestFile : public ::testing::Test {

@@ -120,6 +120,30 @@ TEST_F(StorageNodes, BecomeMessages) {
   EXPECT_TRUE(depends(storage, node_named(storage, "read.rank0.send"), node_named(storage, "read.rank0.asked")));
 }
 
+// 2^50 B are the most of any operation: 2^41 sectors.
+TEST_F(StorageNodes, AbsurdSizesAreRefused) {
+  const auto write = [&](const chakra::Node& node) {
+    inputs_ = {trace_file(folder_ / "in", 0)};
+    TraceWriter writer(inputs_.back());
+    chakra::GlobalMetadata metadata;
+    metadata.set_version("0.0.4");
+    writer.write(metadata);
+    writer.write(node);
+    writer.close();
+  };
+  chakra::Node file = node_of(8, 7, "read", {}), block = file, checkpoint = node_of(10, 7, "save", {});
+  set_info(file, 10, 3, (uint64_t{1} << 50) + 1);
+  set_info(block, 12, 1, (uint64_t{1} << 41) + 1);
+  set_integer(checkpoint, "tensor_size", -5);
+  for (const auto& [node, text] : {std::pair(file, "1125899906842625 B, which must be"),
+                                   std::pair(block, "2199023255553 sectors of 512 B, which must be"),
+                                   std::pair(checkpoint, "tensor_size is -5, must be")}) {
+    write(node);
+    expect_refused(std::string("in.0.et: node 7: ") + (node.type() == 10 ? "" : "reads or writes ") + text,
+                   [&] { convert(); });
+  }
+}
+
 TEST_F(StorageNodes, ThereMustBeSome) {
   inputs_.push_back(trace_file(folder_ / "none", 0));
   NodeWriter writer(inputs_.back());

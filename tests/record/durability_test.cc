@@ -136,10 +136,12 @@ TEST(Durability, AFullRingDropsAndCounts) {
   EXPECT_EQ(sink.messages_dropped(), 3u);
 }
 
-TEST(Durability, MessagesThatAreNotRecordedAreNotCountedAsDropped) {
-  RingSink sink({.operations = 4, .messages = 0, .when_full = WhenFull::kDrop});
+TEST(Durability, WhatIsNotRecordedIsNotCountedAsDropped) {
+  RingSink sink({.operations = 0, .messages = 0, .when_full = WhenFull::kDrop});
   sink.messages(std::vector<MessageRecord>(5));
+  sink.operations(rows(0, 10));
   EXPECT_EQ(sink.messages_dropped(), 0u);
+  EXPECT_EQ(sink.operations_dropped(), 0u);
 }
 
 // Every row is either in the record or in the count of dropped ones.

@@ -3,10 +3,12 @@
 import collections
 import itertools
 import json
+import signal
+import time
 import unittest
 
 import chakra
-from rankwire import OK, USAGE, RankwireTest, rankwire
+from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire, start
 
 
 class Generated(RankwireTest):
@@ -34,6 +36,25 @@ class Generated(RankwireTest):
         for out, text in ((spec / "step", "no files can be made in"), (f"{self.folder}/", "this is a folder")):
             process = rankwire("trace", "generate", spec, "--out", out)
             self.assert_one_line_error(process, USAGE, f"--out {out}", text)
+        self.assertEqual(rankwire("trace", "generate", spec, "--out", self.folder / "a").returncode, OK)
+        inside = ("--out", f"{self.folder}/")
+        for verb, *options in (("scale", "--replicate", 2), ("select",), ("obfuscate",), ("synthesize",), ("draw", "--rank", 0)):
+            process = rankwire("trace", verb, self.folder / "a", *options, *inside)
+            self.assert_one_line_error(process, USAGE, "this is a folder")
+
+    def test_what_is_interrupted_leaves_nothing(self):
+        """A set of hours, as soon as the first of its traces is being written."""
+        model = {"layers": 1000, "micro_batches": 4000, "steps": 1000, "hidden": 64, "sequence": 8, "vocabulary": 100}
+        spec, prefix = self.configuration(model, "spec.yaml"), self.folder / "made/w"
+        with start("trace", "generate", spec, "--force", "--out", prefix) as process:
+            while not prefix.with_suffix(".0.et").exists():
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, FAILED, errors)
+        self.assertIn("stopped by a signal", errors)
+        self.assertEqual(list(prefix.parent.iterdir()), [])
 
     def test_mixture_of_experts_with_zero_stage_two(self):
         model = {"layers": 2, "hidden": 64, "sequence": 32, "vocabulary": 100, "micro_batches": 3, "tensor_parallel": 1}

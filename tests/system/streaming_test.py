@@ -7,7 +7,7 @@ import sqlite3
 import unittest
 
 import chakra
-from rankwire import RankwireTest, transformer
+from rankwire import USAGE, RankwireTest, rankwire, transformer
 
 NEVER, ALWAYS = 1 << 40, 0
 
@@ -84,6 +84,39 @@ class Streaming(RankwireTest):
         record = {"messages": "all"}
         ports = {"count": 2, "device": "memory"}
         self.assert_the_same({"workload": {"generate": transformer()}, "ports": ports, "record": record})
+
+
+class WithoutOperations(RankwireTest):
+    """`record.operations: none` leaves the same run, and a record without them."""
+
+    def test_all_else_stays(self):
+        model = {"kind": "transformer"} | transformer(layers=2)
+        config = {
+            "workload": {"generate": model},
+            "hosts": {"count": 2, "npus": 4},
+            "ports": {"count": 2, "device": "ring", "rate": "100Gbps"},
+        }
+        whole = self.call("simulate", config, "--twin", out="whole")
+        config["record"] = {"operations": "none"}
+        bare = self.call("simulate", config, "--twin", out="bare")
+        of_bare, of_whole = bare.summary, whole.summary
+        for key in ("verdict", "emulated", "reference", "ratio", "messages", "bytes", "message_completion_time", "transport"):
+            self.assertEqual(of_bare[key], of_whole[key], key)
+        self.assertEqual(bare.rows("flows"), whole.rows("flows"))
+        self.assertEqual(of_bare["record"]["operations_dropped"], 0)
+        self.assertIn("record.operations is none", " ".join(of_bare["warnings"]))
+        for table in ("operations", "critical_path", "slack"):
+            self.assertEqual((bare.rows(table), bool(whole.rows(table))), ([], True), table)
+        for key in ("critical_path", "waterfall"):
+            self.assertIsNone(of_bare[key])
+        names = tables(bare)
+        self.assertEqual((names["operations"], names["nodes"]), ([], []))
+
+    def test_limits_need_them(self):
+        config = {"workload": {"generate": {"kind": "mlp"}}, "record": {"operations": "none"}, "ports": {"count": 2}}
+        for limits in ({"busbw": {"all_reduce": "1Gbps"}}, {"ttft_p99": "1s"}):
+            path = self.configuration(config | {"limits": limits})
+            self.assert_one_line_error(rankwire("check", path), USAGE, "needs 'record.operations: all'")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "tests/traces/planted.h"
 
 namespace rankwire {
@@ -77,6 +80,21 @@ TEST(Replicate, MetadataNamesTheNewGroups) {
   ASSERT_EQ(groups.size(), 1u);
   EXPECT_EQ(groups.front().name, "7");
   EXPECT_THAT(groups.front().ranks, ElementsAre(0, 1));
+}
+
+// The groups come last: where their file cannot be, the traces before it do not stay either.
+TEST(Replicate, LeavesAllOrNothing) {
+  TraceSet set({{all_reduce(1, {}).group("a")}, {all_reduce(1, {}).group("b")}});
+  set.groups(R"({"a": [0, 2], "b": [1, 3]})");
+  const TemporaryFolder folder;
+  std::ofstream(folder / "r.json") << "mine";
+  EXPECT_THAT(
+      [&] {
+        replicate(check(set).set, {2, {}, folder / "r"});
+      },
+      ThrowsMessage<Error>(HasSubstr("r.json: exists already")));
+  EXPECT_FALSE(std::filesystem::exists(folder / "r.0.et"));
+  EXPECT_EQ(std::filesystem::file_size(folder / "r.json"), 4u);
 }
 
 TEST(Replicate, WhatCannotBe) {

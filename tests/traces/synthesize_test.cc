@@ -265,6 +265,11 @@ TEST_F(TraceModelFile, SaysWhatIsWrong) {
     EXPECT_THAT(problem("\"repeat\":4", fmt::format("\"repeat\":{}", repeat)),
                 HasSubstr(fmt::format("\"repeat\" is {}, must be", repeat)));
   EXPECT_THAT(problem("\"role\":0", "\"role\":7"), HasSubstr("\"role\" is none of the roles"));
+  EXPECT_THAT(problem("\"programs\": [", R"("programs": [{"ranks":[],"steps":[0]},)"), HasSubstr("\"ranks\" is empty"));
+  EXPECT_THAT(problem("\"programs\": [", R"("programs": [{"ranks":[0],"steps":[]},)"), HasSubstr("\"steps\" is empty"));
+  EXPECT_THAT(problem("\"roles\": [", R"("roles": [{"named":true,"members":[[]]},)"), HasSubstr("without ranks"));
+  EXPECT_THAT(problem("\"collective\":", "\"collective\":1"), HasSubstr("needs a \"collective\""));
+  EXPECT_THAT(problem("COMP_NODE", "COMM_SEND_NODE"), HasSubstr("a message needs a \"peer\""));
   EXPECT_THAT(problem("{\"rankwire", "rankwire"), HasSubstr("changed.json"));
 }
 
@@ -279,6 +284,11 @@ TEST_F(TraceModelFile, SaysWhichAmountsAndDependenciesCannotBe) {
     EXPECT_THAT(problem("\"after\":[]", fmt::format("\"after\":[{}]", after)),
                 HasSubstr(fmt::format("{}\"after\" has {}, ", first, after)));
   EXPECT_EQ(problem("\"after\":[]", "\"after\":[-1]"), "");  // a step behind it
+  // Which depends on the first: the two wait for each other, and nothing is made of them.
+  const TemporaryFolder made;
+  EXPECT_THAT([&] { synthesize(read_model(folder / "changed.json").families.front(), {.prefix = made / "s"}); },
+              ThrowsMessage<Error>(HasSubstr("waits for itself in the program of rank 0")));
+  EXPECT_TRUE(std::filesystem::is_empty(made.path()));
   for (const char* size : {"-1", "1125899906842625"})
     EXPECT_THAT(problem("\"size\":1048576", fmt::format("\"size\":{}", size)),
                 HasSubstr(fmt::format("\"size\" is {}, must be 0 to 1125899906842624", size)));
