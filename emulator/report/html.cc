@@ -35,6 +35,7 @@
 #include "emulator/report/losses.h"
 #include "emulator/report/metric_texts.h"
 #include "emulator/report/models.h"
+#include "emulator/report/operation_gaps.h"
 #include "emulator/report/page_files.h"
 #include "emulator/report/page_timeline.h"
 #include "emulator/report/picture.h"
@@ -175,7 +176,7 @@ std::string html_limits(const RunReader& record) {
 }
 
 std::string deviation_rows(std::span<const OperationRow> rows, Duration most, const RankNames& names,
-                           const TrafficPaths& paths) {
+                           const TrafficPaths& paths, const Diagnosis& diagnosis) {
   HtmlTable table("deviations", {{"Extra time"},
                                  {"Emulated"},
                                  {"Reference"},
@@ -185,6 +186,7 @@ std::string deviation_rows(std::span<const OperationRow> rows, Duration most, co
                                  {"Operation", kText},
                                  {"Kind", kText},
                                  {"Group", kText},
+                                 {"Parts of it", kText},
                                  {"Node"},
                                  {"Size"},
                                  {"busbw Gbit/s"},
@@ -195,8 +197,8 @@ std::string deviation_rows(std::span<const OperationRow> rows, Duration most, co
     const auto bandwidth = operation_bandwidth(row.node, emulated);
     table.add({HtmlCell::bar("+" + readable(extra), static_cast<double>(extra.ps) / static_cast<double>(most.ps)),
                emulated, reference, readable_ratio(ratio_of(emulated, reference)), names(row.node.rank), row.iteration,
-               row.node.name, row.node.kind, row.node.group, row.node.id, row.node.bytes,
-               bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)},
+               row.node.name, row.node.kind, row.node.group, operation_gap_text(names, gap_of(diagnosis, row)),
+               row.node.id, row.node.bytes, bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)},
               html_operation(row));
   }
   return std::move(table).finish();
@@ -234,7 +236,8 @@ std::string folded(std::vector<OperationRow> rows, Draw draw) {
          draw(all.subspan(kShownAtOnce)) + "</details></div>\n";
 }
 
-std::string operations_section(const RunReader& record, const OperationStatistics& operations) {
+std::string operations_section(const RunReader& record, const RecordFigures& figures) {
+  const OperationStatistics& operations = figures.operations;
   const RankNames names(record);
   const TrafficPaths paths(record);
   if (record.emulated() == nullptr || record.reference() == nullptr) {
@@ -249,7 +252,8 @@ std::string operations_section(const RunReader& record, const OperationStatistic
   if (deviations.empty())
     return section(title, "<p>None of those that ended on both sides took 1 % or 10 us longer.</p>\n");
   const Duration most = *extra_time(deviations.front());
-  return section(title, folded(deviations, [&](auto rows) { return deviation_rows(rows, most, names, paths); }));
+  return section(title, folded(deviations,
+                               [&](auto rows) { return deviation_rows(rows, most, names, paths, figures.diagnosis); }));
 }
 
 std::string dut_table(const RunReader& record) {
@@ -311,7 +315,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Jobs", html_jobs(record, figures.diagnosis.shares));
   html += section("Background", html_background(record));
   html += section("Pause storms", html_storms(record));
-  html += operations_section(record, operations);
+  html += operations_section(record, figures);
   html += section("Who held the slowest communication up", html_slow_operations(record, operations));
   html += section("The reference with small differences", sentence_of(band_text(record)));
   html += section("What would save time", html_what_if(record));
