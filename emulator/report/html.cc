@@ -176,7 +176,7 @@ std::string html_limits(const RunReader& record) {
 }
 
 std::string deviation_rows(std::span<const OperationRow> rows, Duration most, const RankNames& names,
-                           const TrafficPaths& paths, const Diagnosis& diagnosis) {
+                           const TrafficPaths& paths) {
   HtmlTable table("deviations", {{"Extra time"},
                                  {"Emulated"},
                                  {"Reference"},
@@ -186,7 +186,6 @@ std::string deviation_rows(std::span<const OperationRow> rows, Duration most, co
                                  {"Operation", kText},
                                  {"Kind", kText},
                                  {"Group", kText},
-                                 {"Parts of it", kText},
                                  {"Node"},
                                  {"Size"},
                                  {"busbw Gbit/s"},
@@ -197,8 +196,8 @@ std::string deviation_rows(std::span<const OperationRow> rows, Duration most, co
     const auto bandwidth = operation_bandwidth(row.node, emulated);
     table.add({HtmlCell::bar("+" + readable(extra), static_cast<double>(extra.ps) / static_cast<double>(most.ps)),
                emulated, reference, readable_ratio(ratio_of(emulated, reference)), names(row.node.rank), row.iteration,
-               row.node.name, row.node.kind, row.node.group, operation_gap_text(names, gap_of(diagnosis, row)),
-               row.node.id, row.node.bytes, bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)},
+               row.node.name, row.node.kind, row.node.group, row.node.id, row.node.bytes,
+               bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)},
               html_operation(row));
   }
   return std::move(table).finish();
@@ -236,8 +235,7 @@ std::string folded(std::vector<OperationRow> rows, Draw draw) {
          draw(all.subspan(kShownAtOnce)) + "</details></div>\n";
 }
 
-std::string operations_section(const RunReader& record, const RecordFigures& figures) {
-  const OperationStatistics& operations = figures.operations;
+std::string operations_section(const RunReader& record, const OperationStatistics& operations) {
   const RankNames names(record);
   const TrafficPaths paths(record);
   if (record.emulated() == nullptr || record.reference() == nullptr) {
@@ -252,8 +250,7 @@ std::string operations_section(const RunReader& record, const RecordFigures& fig
   if (deviations.empty())
     return section(title, "<p>None of those that ended on both sides took 1 % or 10 us longer.</p>\n");
   const Duration most = *extra_time(deviations.front());
-  return section(title, folded(deviations,
-                               [&](auto rows) { return deviation_rows(rows, most, names, paths, figures.diagnosis); }));
+  return section(title, folded(deviations, [&](auto rows) { return deviation_rows(rows, most, names, paths); }));
 }
 
 std::string dut_table(const RunReader& record) {
@@ -315,7 +312,8 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Jobs", html_jobs(record, figures.diagnosis.shares));
   html += section("Background", html_background(record));
   html += section("Pause storms", html_storms(record));
-  html += operations_section(record, figures);
+  html += operations_section(record, operations);
+  html += section("What it took longer for", html_operation_gaps(record, operations, figures.diagnosis));
   html += section("Who held the slowest communication up", html_slow_operations(record, operations));
   html += section("The reference with small differences", sentence_of(band_text(record)));
   html += section("What would save time", html_what_if(record));

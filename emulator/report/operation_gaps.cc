@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "emulator/report/critical_path.h"
 #include "emulator/report/format.h"
+#include "emulator/report/html_table.h"
 
 namespace rankwire {
 namespace {
@@ -19,6 +21,8 @@ constexpr std::array kOfOperations = {
     GapCause::kCongestionControl, GapCause::kWindow,           GapCause::kPort,
     GapCause::kAcknowledgement,   GapCause::kPathLatency,      GapCause::kQueueingOwnJob,
     GapCause::kQueueingOthers,    GapCause::kUnexplained,      GapCause::kFaster};
+
+constexpr size_t kShownGaps = 16;
 
 Duration part_of(const OperationGap& gap, GapCause cause) {
   return gap.parts[static_cast<size_t>(cause)];
@@ -50,6 +54,30 @@ std::string operation_gap_text(const RankNames& names, const OperationGap* gap) 
   if (gap->waited_for.valid()) whom = names.titled(gap->waited_for.value);
   parts.insert(parts.begin(), {"waiting for " + whom, gap->late_peer});
   return parts_text(std::move(parts));
+}
+
+std::string html_operation_gaps(const RunReader& record, const OperationStatistics& operations,
+                                const Diagnosis& diagnosis) {
+  if (diagnosis.operations.empty()) return {};
+  using HtmlColumn::kText;
+  HtmlTable table("operation gaps", {{"Operation", kText},
+                                     {"Kind", kText},
+                                     {"Group", kText},
+                                     {"Worst rank"},
+                                     {"Iteration"},
+                                     {"Extra time"},
+                                     {"Parts of it", kText}});
+  const RankNames names(record);
+  const std::vector<OperationRow> rows = operations.deviations();
+  const size_t shown = std::min(rows.size(), kShownGaps);
+  for (const OperationRow& row : std::span(rows).first(shown)) {
+    const OperationGap* gap = gap_of(diagnosis, row);
+    if (gap == nullptr) continue;
+    table.add({row.node.name, row.node.kind, row.node.group, names(row.node.rank), row.iteration, signed_time(gap->gap),
+               operation_gap_text(names, gap)},
+              html_operation(row));
+  }
+  return std::move(table).finish() + html_shown_of(shown, rows.size(), "slow_operations.csv");
 }
 
 std::string slow_operations_csv(const OperationStatistics& operations, const Diagnosis& diagnosis) {
