@@ -118,11 +118,12 @@ void RunFolder::forget() {
 
 void RunFolder::clear() {
   for (const char* file :
-       {"summary.json", "operations.csv",   "flows.csv",         "ranks.csv",      "ports.csv",
-        "latency.csv",  "losses.csv",       "critical_path.csv", "slack.csv",      "traffic.csv",
-        "stalls.json",  "hardware.csv",     "impairments.csv",   "queues.csv",     "jobs.csv",
-        "shared.csv",   "shared_ports.csv", "background.csv",    "timeline.json",  "report.html",
-        "report.md",    "requests.csv",     "collective.csv",    "port_rates.csv", "allowances.csv"}) {
+       {"summary.json",  "operations.csv", "flows.csv",         "ranks.csv",       "ports.csv",
+        "latency.csv",   "losses.csv",     "critical_path.csv", "slack.csv",       "slow_operations.csv",
+        "traffic.csv",   "stalls.json",    "hardware.csv",      "impairments.csv", "queues.csv",
+        "jobs.csv",      "shared.csv",     "shared_ports.csv",  "background.csv",  "timeline.json",
+        "report.html",   "report.md",      "requests.csv",      "collective.csv",  "port_rates.csv",
+        "allowances.csv"}) {
     std::error_code error;
     fs::remove(path_ / file, error);
     if (error) fail_run("{}: is of an earlier run and cannot be removed: {}", (path_ / file).string(), error.message());

@@ -1,10 +1,12 @@
 #include "emulator/diagnosis/diagnosis.h"
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <utility>
 
 #include "emulator/diagnosis/loop_turns.h"
+#include "emulator/record/bulk_reader.h"
 
 namespace rankwire {
 namespace {
@@ -108,10 +110,9 @@ std::optional<SlowMessages> slow_of(const RunReader& record, const RecordedRun& 
   return slow;
 }
 
-/// Absent, too, of a run that did not end well, or of which rows are missing.
-std::optional<Executions> executions_of(const RunReader& record, const RecordedRun* run, const NodeMeetings& meetings) {
-  if (run == nullptr || !run->ended || run->end.verdict != "ok" || run->loss.operations > 0) return std::nullopt;
-  return Executions::read(record, *run, meetings);
+/// Whether a run ended well, and no rows of it are missing.
+bool can_be_searched(const RecordedRun* run) {
+  return run != nullptr && run->ended && run->end.verdict == "ok" && run->loss.operations == 0;
 }
 
 /// Paths to the ends of jobs.
@@ -129,19 +130,27 @@ void find_paths_of_jobs(const RunReader& record, const Executions& emulated, con
   }
 }
 
-void find_paths(const RunReader& record, Diagnosis& diagnosis) {
-  for (const RecordedRun* run : {record.emulated(), record.reference()}) {
-    const uint64_t count = run == nullptr ? 0 : record.execution_count(*run);
-    if (count > Executions::kMost) diagnosis.unsearched = std::max(diagnosis.unsearched, count);
-  }
+void find_paths(const RunReader& record, std::span<const OperationRow> asked, Diagnosis& diagnosis) {
+  std::vector<uint32_t> runs;
+  for (const RecordedRun* run : {record.emulated(), record.reference()})
+    if (can_be_searched(run)) runs.push_back(run->run);
+  auto reading =
+      std::async(std::launch::async, [&] { return read_executions(record.folder(), runs, Executions::kMost); });
   const NodeMeetings meetings(record);
-  const auto emulated = executions_of(record, record.emulated(), meetings);
-  const auto reference = executions_of(record, record.reference(), meetings);
+  std::optional<Executions> emulated, reference;
+  std::vector<RunExecutions> read = reading.get();
+  for (size_t i = 0; i < read.size(); ++i) {
+    if (read[i].count > Executions::kMost) diagnosis.unsearched = std::max(diagnosis.unsearched, read[i].count);
+    if (read[i].rows.empty()) continue;
+    const bool is_emulated = i == 0 && can_be_searched(record.emulated());
+    (is_emulated ? emulated : reference).emplace(std::move(read[i].rows), record.jobs(), meetings);
+  }
   if (emulated) diagnosis.path = critical_path(record, *emulated);
   if (reference) diagnosis.reference_path = critical_path(record, *reference);
   if (emulated || reference) diagnosis.slack = slack_table(record, emulated ? *emulated : *reference);
   if (!emulated || !reference) return;
   diagnosis.waterfall = waterfall(record, *record.emulated(), *diagnosis.path, *emulated, *reference);
+  diagnosis.operations = operation_gaps(record, *record.emulated(), asked, *emulated, *reference);
   find_paths_of_jobs(record, *emulated, *reference, diagnosis);
 }
 
@@ -178,9 +187,9 @@ Duration generator_delay(const RecordedRun& emulated, const RecordedRun* referen
   return std::max(lost, time_in_turns_above(emulated.end.turns, reference->latency->p50));
 }
 
-Diagnosis diagnose(const RunReader& record) {
+Diagnosis diagnose(const RunReader& record, std::span<const OperationRow> asked) {
   Diagnosis diagnosis;
-  find_paths(record, diagnosis);
+  find_paths(record, asked, diagnosis);
   const RecordedRun* const run = record.emulated();
   if (run == nullptr || !run->ended) return diagnosis;
   const WireTraffic traffic = read_traffic(record, *run);

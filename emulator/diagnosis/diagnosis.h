@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "emulator/diagnosis/blame.h"
 #include "emulator/diagnosis/common_trait.h"
 #include "emulator/diagnosis/critical_path.h"
+#include "emulator/diagnosis/operation_gap.h"
 #include "emulator/diagnosis/port_shares.h"
 #include "emulator/diagnosis/slack.h"
 #include "emulator/diagnosis/waterfall.h"
@@ -88,6 +90,7 @@ struct Diagnosis {
   std::optional<CriticalPath> path;            ///< absent unless the side ended well, and its executions are recorded
   std::optional<CriticalPath> reference_path;  ///< the same of the reference, also where nothing was emulated
   std::optional<Waterfall> waterfall;          ///< absent unless both paths are there
+  std::vector<OperationGap> operations;        ///< of those that were asked about; empty unless both paths are there
   std::optional<SlackTable> slack;             ///< of the side that `path` is of, else of the reference's
   std::vector<PortShare> shares;               ///< of ports, by the record's jobs
   std::vector<Blame> blame;                    ///< what the time was lost to, most first
@@ -100,8 +103,8 @@ struct Diagnosis {
 
 /// Of the emulated side. Nothing but the path of the reference where there is none, or its run has no end. Reads all
 /// queue pairs twice, of several jobs all messages, and of each side at most Executions::kMost executions into memory;
-/// nodes, executions and queue pairs again for each job of `jobs`.
-Diagnosis diagnose(const RunReader& record);
+/// nodes, executions and queue pairs again for each job of `jobs`. `asked` are operations that communicate.
+Diagnosis diagnose(const RunReader& record, std::span<const OperationRow> asked = {});
 
 /// How much of the completion time of an emulated run the generator's lateness explains: the line time that its worst
 /// port lost for good and the schedule that its worst paced queue pair did, or the time in turns of the loop that took

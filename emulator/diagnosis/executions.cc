@@ -1,52 +1,76 @@
 #include "emulator/diagnosis/executions.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
 
+#include "emulator/record/bulk_reader.h"
+
 namespace rankwire {
 namespace {
 
-/// Numbers what has the same key.
-class Numbers {
- public:
-  uint32_t of(std::string key) {
-    return numbers_.try_emplace(std::move(key), static_cast<uint32_t>(numbers_.size())).first->second;
-  }
-  uint32_t count() const { return static_cast<uint32_t>(numbers_.size()); }
-
- private:
-  std::unordered_map<std::string, uint32_t> numbers_;
+/// What executions of one meeting have in common: of collectives their group, of messages both ends.
+struct MeetingKey {
+  uint32_t job, group, source, destination, tag, sequence;
+  bool operator==(const MeetingKey&) const = default;
 };
 
-NodeMeeting meeting_of(const NodeInfo& node, Numbers& numbers) {
-  if (!node.group.empty()) {
-    const bool from_root = node.peer.valid() && (node.kind == "broadcast" || node.kind == "scatter");
-    return {.meeting = numbers.of(fmt::format("{} {} {}", node.job.value, node.sequence, node.group)),
-            .from = from_root ? node.peer : RankId::invalid(),
-            .for_all = !from_root};
+struct MeetingHash {
+  size_t operator()(const MeetingKey& key) const {
+    uint64_t hash = 0;
+    for (const uint32_t part : {key.job, key.group, key.source, key.destination, key.tag, key.sequence})
+      hash = (hash ^ part) * 0x9e3779b97f4a7c15u, hash ^= hash >> 29;
+    return hash;
   }
-  const bool sends = node.kind == "send";
-  if (!node.peer.valid() || !(sends || node.kind == "receive")) return {};
-  const RankId source = sends ? node.rank : node.peer, destination = sends ? node.peer : node.rank;
-  return {.meeting = numbers.of(
-              fmt::format("{} {} {} {} {}", node.job.value, source.value, destination.value, node.tag, node.sequence)),
-          .from = sends ? RankId::invalid() : source};
-}
+};
+
+/// Numbers meetings as they are met.
+class Meetings {
+ public:
+  NodeMeeting of(const CommunicatingNode& node) {
+    constexpr uint32_t kNobody = UINT32_MAX;
+    if (!node.group.empty()) {
+      const bool from_root = node.peer.valid() && (node.kind == "broadcast" || node.kind == "scatter");
+      return {.meeting = number({node.job.value, group(node.group), kNobody, kNobody, 0, node.sequence}),
+              .from = from_root ? node.peer : RankId::invalid(),
+              .for_all = !from_root};
+    }
+    const bool sends = node.kind == "send";
+    if (!node.peer.valid() || !(sends || node.kind == "receive")) return {};
+    const RankId source = sends ? node.rank : node.peer, destination = sends ? node.peer : node.rank;
+    return {.meeting = number({node.job.value, kNobody, source.value, destination.value, node.tag, node.sequence}),
+            .from = sends ? RankId::invalid() : source};
+  }
+  uint32_t count() const { return static_cast<uint32_t>(meetings_.size()); }
+
+ private:
+  uint32_t number(const MeetingKey& key) { return meetings_.try_emplace(key, count()).first->second; }
+  uint32_t group(std::string_view name) {
+    name_ = name;
+    return groups_.try_emplace(name_, static_cast<uint32_t>(groups_.size())).first->second;
+  }
+
+  std::unordered_map<MeetingKey, uint32_t, MeetingHash> meetings_;
+  std::unordered_map<std::string, uint32_t> groups_;
+  std::string name_;  // keeps its memory
+};
 
 }  // namespace
 
 NodeMeetings::NodeMeetings(const RunReader& record) {
-  Numbers numbers;
-  record.for_each_node([&](const NodeInfo& node) {
+  const BulkReader reader(record.folder());
+  jobs_ = reader.jobs_of_ranks();
+  Meetings meetings;
+  reader.for_each_communicating_node([&](const CommunicatingNode& node) {
     while (first_.size() <= node.rank.value) first_.push_back(static_cast<uint32_t>(nodes_.size()));
-    jobs_.resize(first_.size(), node.job);
     nodes_.resize(first_.back() + node.node + 1);
-    nodes_.back() = meeting_of(node, numbers);
+    nodes_.back() = meetings.of(node);
   });
   first_.push_back(static_cast<uint32_t>(nodes_.size()));
-  meetings_ = numbers.count();
+  meetings_ = meetings.count();
 }
 
 NodeMeeting NodeMeetings::of(RankId rank, uint32_t node) const {
@@ -56,23 +80,37 @@ NodeMeeting NodeMeetings::of(RankId rank, uint32_t node) const {
 
 std::optional<Executions> Executions::read(const RunReader& record, const RecordedRun& run,
                                            const NodeMeetings& meetings) {
-  const uint64_t count = record.execution_count(run);
-  if (count == 0 || count > kMost) return std::nullopt;
-  Executions executions(meetings);
-  executions.all_.reserve(count);
-  record.for_each_execution(run, [&](const OperationRecord& row) {
-    executions.all_.push_back({row.rank, row.node, row.iteration, row.start, row.end});
-  });
-  const auto key = [](const Execution& e) { return std::tuple(e.rank, e.end, e.start, e.iteration, e.node); };
-  std::ranges::sort(executions.all_, {}, key);
-  for (uint32_t i = 0; i < executions.all_.size(); ++i) {
-    const Execution& e = executions.all_[i];
-    while (executions.first_.size() <= e.rank.value) executions.first_.push_back(i);
-    if (e.end > executions.all_[executions.last_].end) executions.last_ = i;
+  RunExecutions read = std::move(read_executions(record.folder(), std::array{run.run}, kMost).front());
+  if (read.rows.empty()) return std::nullopt;
+  return Executions(std::move(read.rows), record.jobs(), meetings);
+}
+
+Executions::Executions(std::vector<OperationRecord> rows, const std::vector<JobInfo>& jobs,
+                       const NodeMeetings& meetings)
+    : meetings_(&meetings) {
+  sort_by_rank(std::move(rows));
+  for (uint32_t i = 0; i < all_.size(); ++i)
+    if (all_[i].end > all_[last_].end) last_ = i;
+  index_meetings();
+  note_iteration_ends(jobs);
+}
+
+/// Ranks write what has ended in the order of time, so that what each has is mostly sorted.
+void Executions::sort_by_rank(std::vector<OperationRecord> rows) {
+  for (const OperationRecord& row : rows) {
+    if (first_.size() <= row.rank.value + size_t{1}) first_.resize(row.rank.value + size_t{2});
+    ++first_[row.rank.value + 1];
   }
-  executions.index_meetings();
-  executions.note_iteration_ends(record.jobs());
-  return executions;
+  for (size_t rank = 1; rank < first_.size(); ++rank) first_[rank] += first_[rank - 1];
+  all_.resize(rows.size());
+  std::vector<uint32_t> next = first_;
+  for (const OperationRecord& row : rows)
+    all_[next[row.rank.value]++] = {row.rank, row.node, row.iteration, row.start, row.end};
+  const auto key = [](const Execution& e) { return std::tuple(e.end, e.start, e.iteration, e.node); };
+  for (size_t rank = 0; rank + 1 < first_.size(); ++rank) {
+    const std::span of_rank(all_.begin() + first_[rank], all_.begin() + first_[rank + 1]);
+    if (!std::ranges::is_sorted(of_rank, {}, key)) std::ranges::sort(of_rank, {}, key);
+  }
 }
 
 void Executions::index_meetings() {
@@ -86,16 +124,19 @@ void Executions::index_meetings() {
   for (uint32_t i = 0; i < all_.size(); ++i)
     if (const uint32_t m = meeting(i); m != NodeMeeting::kNone) by_meeting_[next[m]++] = i;
   for (size_t m = 1; m < first_of_meeting_.size(); ++m) {
-    std::ranges::sort(by_meeting_.begin() + first_of_meeting_[m - 1], by_meeting_.begin() + first_of_meeting_[m], {},
-                      [&](uint32_t i) { return std::pair(all_[i].iteration, i); });
+    const std::span of_meeting(by_meeting_.begin() + first_of_meeting_[m - 1],
+                               by_meeting_.begin() + first_of_meeting_[m]);
+    const auto key = [&](uint32_t i) { return std::pair(all_[i].iteration, i); };
+    if (!std::ranges::is_sorted(of_meeting, {}, key)) std::ranges::sort(of_meeting, {}, key);
   }
 }
 
 void Executions::note_iteration_ends(const std::vector<JobInfo>& jobs) {
+  uint32_t* last = nullptr;  // of the iteration of the one before, which mostly is the same
   for (uint32_t i = 0; i < all_.size(); ++i) {
-    uint32_t& last =
-        last_of_iteration_.try_emplace({meetings_->job_of(all_[i].rank), all_[i].iteration}, i).first->second;
-    if (all_[i].end > all_[last].end) last = i;
+    if (last == nullptr || all_[i].rank != all_[i - 1].rank || all_[i].iteration != all_[i - 1].iteration)
+      last = &last_of_iteration_.try_emplace({meetings_->job_of(all_[i].rank), all_[i].iteration}, i).first->second;
+    if (all_[i].end > all_[*last].end) *last = i;
   }
   for (const JobInfo& job : jobs)
     if (job.after.valid()) after_[job.job] = job.after;

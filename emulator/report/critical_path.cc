@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kPathOperations = 16, kPathRanks = 8, kPathParts = 4;
+constexpr size_t kPathOperations = 16, kPathRanks = 8, kNamedParts = 4;
 
 /// Steps that differ in numbers only, or those of one rank.
 struct PathShare {
@@ -183,19 +183,29 @@ std::string most_of(const std::vector<PathShare>& shares) {
   return fmt::format("; most in {}, {}", most->name, signed_time(most->extra()));
 }
 
-std::string parts_text(const Waterfall& waterfall) {
+}  // namespace
+
+std::string parts_text(std::vector<GapPart> parts) {
+  std::erase_if(parts, [](const GapPart& part) { return part.time == Duration(); });
+  std::ranges::stable_sort(parts, std::ranges::greater(), [](const GapPart& part) { return size_of(part.time); });
   std::vector<std::string> texts;
-  Duration rest = waterfall.gap;
-  for (const auto& [cause, part] : parts_of(waterfall)) {
-    if (texts.size() == kPathParts) break;
-    texts.push_back(fmt::format("{} {}", signed_time(part), phrase_of(cause)));
-    rest = rest - part;
+  Duration rest;
+  for (const GapPart& part : parts) {
+    if (texts.size() < kNamedParts) {
+      texts.push_back(fmt::format("{} {}", signed_time(part.time), part.name));
+    } else {
+      rest += part.time;
+    }
   }
   if (rest != Duration()) texts.push_back(signed_time(rest) + " others");
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-}  // namespace
+std::vector<GapPart> named_parts(const GapParts& parts) {
+  std::vector<GapPart> named;
+  for (size_t i = 0; i < kGapCauses; ++i) named.push_back({phrase_of(static_cast<GapCause>(i)), parts[i]});
+  return named;
+}
 
 Json critical_path_json(const RunReader& record, const Diagnosis& diagnosis) {
   if (!diagnosis.path && !diagnosis.reference_path) return nullptr;
@@ -243,7 +253,7 @@ std::string waterfall_line(const RunReader& record, const Diagnosis& diagnosis) 
   if (diagnosis.gap && diagnosis.gap->generator * 2 >= waterfall.gap)
     return text +
            fmt::format(", of which lateness of the generator may explain {}", readable(diagnosis.gap->generator));
-  text += ": " + parts_text(waterfall) + most_of(operations(*diagnosis.path, waterfall));
+  text += ": " + parts_text(named_parts(waterfall.parts)) + most_of(operations(*diagnosis.path, waterfall));
   const bool has_causes = !record.causes_of_groups(*record.emulated()).empty();
   if (waterfall[GapCause::kUnexplained] > Duration() && waterfall[GapCause::kUnexplained] * 2 > waterfall.gap &&
       !has_causes)

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "emulator/diagnosis/diagnosis.h"
 #include "emulator/record/reader.h"
@@ -34,6 +35,15 @@ std::string main_cause_text(const Diagnosis& diagnosis);
 const char* phrase_of(GapCause cause);
 /// "+20 us", "-3 ms".
 std::string signed_time(Duration duration);
+/// A part of a gap, signed, and what it is called.
+struct GapPart {
+  std::string name;
+  Duration time;
+};
+std::vector<GapPart> named_parts(const GapParts& parts);
+/// "+20 us window full, -3 us faster communication": the largest four of those that are not zero, and the sum of
+/// others.
+std::string parts_text(std::vector<GapPart> parts);
 /// What of a path is longest, as PathMain; absent where there is none.
 std::optional<PathMain> main_part(const Diagnosis& diagnosis);
 /// One row for each step of the path of the emulated side, or of the reference where nothing was emulated.

@@ -5,12 +5,13 @@
 namespace rankwire {
 
 RecordFigures read_figures(const RunReader& record, size_t listed) {
-  RecordFigures figures{OperationStatistics(listed), diagnose(record)};
+  RecordFigures figures{OperationStatistics(listed), {}};
   CollectiveStatistics collective(record);
   record.for_each_operation([&](const OperationRow& row) {
     figures.operations.add(row);
     collective.add(row);
   });
+  figures.diagnosis = diagnose(record, figures.operations.deviations());
   figures.collective = std::move(collective).finish();
   figures.requests = read_requests(record);
   return figures;

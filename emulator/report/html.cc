@@ -35,6 +35,7 @@
 #include "emulator/report/losses.h"
 #include "emulator/report/metric_texts.h"
 #include "emulator/report/models.h"
+#include "emulator/report/operation_gaps.h"
 #include "emulator/report/page_files.h"
 #include "emulator/report/page_timeline.h"
 #include "emulator/report/picture.h"
@@ -312,6 +313,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Background", html_background(record));
   html += section("Pause storms", html_storms(record));
   html += operations_section(record, operations);
+  html += section("What it took longer for", html_operation_gaps(record, operations, figures.diagnosis));
   html += section("Who held the slowest communication up", html_slow_operations(record, operations));
   html += section("The reference with small differences", sentence_of(band_text(record)));
   html += section("What would save time", html_what_if(record));

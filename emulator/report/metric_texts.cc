@@ -186,6 +186,8 @@ constexpr MetricText kTexts[] = {
     {"deviations", "Extra time", "emulated - reference duration of the execution"},
     {"deviations", "Emulated", "duration of the execution, from start to end at the rank"},
     {"deviations", "Reference", "duration of the same execution in the reference"},
+    {"operation gaps", "Parts of it",
+     "causes of the extra time; all of them add up to it, the largest four are named; -: the record does not say"},
     {"longest", "Duration", "duration of the execution, from start to end at the rank"},
     {"slow operations", "Time", "time of the connection's messages in this operation, from post to acknowledgement"},
 

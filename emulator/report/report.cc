@@ -18,6 +18,7 @@
 #include "emulator/report/losses.h"
 #include "emulator/report/markdown.h"
 #include "emulator/report/operation_bands.h"
+#include "emulator/report/operation_gaps.h"
 #include "emulator/report/operation_statistics.h"
 #include "emulator/report/output_file.h"
 #include "emulator/report/page_timeline.h"
@@ -59,7 +60,7 @@ ReportFormat format_of(std::string_view word) {
 
 /// One pass over the operations serves the tables, the statistics and the page.
 RecordFigures read_operations(const RunReader& record, const ReportFormats& formats, PageOperations& page) {
-  RecordFigures figures{OperationStatistics(kListedOperations), diagnose(record)};
+  RecordFigures figures{OperationStatistics(kListedOperations), {}};
   CollectiveStatistics collective(record);
   std::optional<OperationsCsv> csv;
   if (formats.contains(ReportFormat::kCsv)) csv.emplace(record.folder() / "operations.csv");
@@ -72,6 +73,7 @@ RecordFigures read_operations(const RunReader& record, const ReportFormats& form
     if (csv) csv->add(row, paths.of(row.node), bands.of(row.node));
   });
   if (csv) csv->commit();
+  figures.diagnosis = diagnose(record, figures.operations.deviations());
   figures.collective = std::move(collective).finish();
   figures.requests = read_requests(record);
   return figures;
@@ -139,6 +141,7 @@ RecordFigures write_report(const RunReader& record, const ReportFormats& formats
     if (!figures.requests.rows.empty()) write_file(run_folder / "requests.csv", requests_csv(figures.requests));
     if (figures.collective) write_file(run_folder / "collective.csv", collective_csv(*figures.collective));
     write_file(run_folder / "critical_path.csv", critical_path_csv(figures.diagnosis));
+    write_file(run_folder / "slow_operations.csv", slow_operations_csv(figures.operations, figures.diagnosis));
     write_file(run_folder / "slack.csv", slack_csv(figures.diagnosis));
     write_file(run_folder / "losses.csv", losses_csv(record, figures.diagnosis.losses));
     write_file(run_folder / "latency.csv", latency_csv(record));

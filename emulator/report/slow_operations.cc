@@ -9,6 +9,7 @@
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/jobs.h"
+#include "emulator/report/operation_gaps.h"
 #include "emulator/report/port_names.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/time_shares.h"
@@ -62,11 +63,12 @@ std::vector<OperationRow> slow_operations(const RunReader& record, const Operati
   return rows;
 }
 
-nlohmann::ordered_json slow_operations_json(const RunReader& record, const OperationStatistics& operations) {
+nlohmann::ordered_json slow_operations_json(const RunReader& record, const OperationStatistics& operations,
+                                            const Diagnosis& diagnosis) {
   using Json = nlohmann::ordered_json;
   const std::vector<OperationRow> rows = slow_operations(record, operations, kListedSlowOperations);
   const auto flows = culprits(record, rows);
-  if (!are_known(flows)) return nullptr;
+  if (record.emulated() == nullptr || (!are_known(flows) && diagnosis.operations.empty())) return nullptr;
   const SourcePorts port(record);
   const JobNames jobs(record);
   Json list = Json::array();
@@ -80,7 +82,8 @@ nlohmann::ordered_json slow_operations_json(const RunReader& record, const Opera
                                         {"iteration", row.iteration},
                                         {"emulated_ps", row.emulated->duration().ps},
                                         {"reference_ps", nullptr},
-                                        {"time_by_cause", nullptr}});
+                                        {"time_by_cause", nullptr},
+                                        {"gap", operation_gap_json(gap_of(diagnosis, row))}});
     if (row.reference) json["reference_ps"] = row.reference->duration().ps;
     if (row.causes) json["time_by_cause"] = causes_json(*row.causes);
     if (jobs.several()) json["job"] = jobs.name(row.node.job);

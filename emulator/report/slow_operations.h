@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/diagnosis/diagnosis.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/operation_statistics.h"
 
@@ -17,9 +18,10 @@ constexpr size_t kListedSlowOperations = 16;
 /// otherwise of the longest.
 std::vector<OperationRow> slow_operations(const RunReader& record, const OperationStatistics& operations, size_t limit);
 
-/// Of the first of them where the time went, and the connections that waited longest. Null where causes were not
-/// recorded.
-nlohmann::ordered_json slow_operations_json(const RunReader& record, const OperationStatistics& operations);
+/// Of the first of them where the time went, the connections that waited longest, and the parts of the gap. Null where
+/// none of that is known.
+nlohmann::ordered_json slow_operations_json(const RunReader& record, const OperationStatistics& operations,
+                                            const Diagnosis& diagnosis);
 /// For each of `operations` a line about the connection that waited longest; empty where causes were not recorded.
 std::vector<std::string> culprit_lines(const RunReader& record, const std::vector<OperationRow>& operations);
 /// A table; empty where causes were not recorded.

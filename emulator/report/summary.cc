@@ -218,7 +218,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["latency"] = packet_latency_json(record);
   json["message_completion_time"] = completion_time_json(record.emulated());
   json["time_by_cause"] = time_by_cause_json(record);
-  json["slow_operations"] = slow_operations_json(record, figures.operations);
+  json["slow_operations"] = slow_operations_json(record, figures.operations, figures.diagnosis);
   json["compute"] = compute_json(record);
   json["failures"] = failures_json(record);
   json["impairments"] = impairments_json(record);

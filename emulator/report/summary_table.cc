@@ -19,6 +19,7 @@
 #include "emulator/report/limits.h"
 #include "emulator/report/machines.h"
 #include "emulator/report/models.h"
+#include "emulator/report/operation_gaps.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/repetitions.h"
 #include "emulator/report/requests.h"
@@ -103,7 +104,8 @@ void add_culprit(std::string& text, const std::string& line) {
   if (!line.empty()) text += fmt::format("    most held up: {}\n", line);
 }
 
-void add_deviations(std::string& text, const RunReader& record, const std::vector<OperationRow>& deviations) {
+void add_deviations(std::string& text, const RunReader& record, const std::vector<OperationRow>& deviations,
+                    const Diagnosis& diagnosis) {
   if (deviations.empty()) {
     // Of a run that came to no good end it would say nothing.
     if (!completion_ratio(record)) return;
@@ -122,6 +124,8 @@ void add_deviations(std::string& text, const RunReader& record, const std::vecto
     text += fmt::format("  {:>10} {:>10} {:>10} {:>8} {:>6} {:>9}  {}\n", "+" + readable(emulated - reference),
                         readable(emulated), readable(reference), readable_ratio(ratio_of(emulated, reference)),
                         names(row.node.rank), row.iteration, operation_label(row.node));
+    if (const OperationGap* gap = gap_of(diagnosis, row); gap != nullptr && gap->is_explained())
+      text += fmt::format("    of the extra time: {}\n", operation_gap_text(names, gap));
     add_culprit(text, culprits[i]);
   }
 }
@@ -143,12 +147,13 @@ void add_longest(std::string& text, const RunReader& record, const std::vector<O
 
 constexpr size_t kSummaryOperations = 5;
 
-void add_operations(std::string& text, const RunReader& record, const OperationStatistics& operations) {
+void add_operations(std::string& text, const RunReader& record, const RecordFigures& figures) {
+  const OperationStatistics& operations = figures.operations;
   const std::vector<OperationRow> slow = slow_operations(record, operations, kSummaryOperations);
   if (record.emulated() == nullptr || record.reference() == nullptr) {
     add_longest(text, record, slow);
   } else if (operations.compared() != 0) {
-    add_deviations(text, record, slow);
+    add_deviations(text, record, slow, figures.diagnosis);
   }
 }
 
@@ -208,7 +213,7 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
   text += storms_text(record);
   add_round_trip(text, record);
   text += time_by_cause_text(record);
-  add_operations(text, record, figures.operations);
+  add_operations(text, record, figures);
   text += fmt::format("{:<14}{}\n", "report", (record.folder() / "report.html").string());
   return text;
 }

@@ -55,6 +55,7 @@ inline double cpu_seconds() {
 }
 
 void astra_semantics(Dpdk& dpdk);
+void critical_path_large(Dpdk& dpdk);
 void engine_nodes(Dpdk& dpdk);
 void fabric_hops(Dpdk& dpdk);
 void inspect_large(Dpdk& dpdk);

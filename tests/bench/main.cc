@@ -16,6 +16,7 @@ struct Benchmark {
 
 constexpr std::array kBenchmarks = {
     Benchmark{"astra", astra_semantics},
+    Benchmark{"critical_path", critical_path_large, true},
     Benchmark{"engine", engine_nodes},
     Benchmark{"fabric", fabric_hops},
     Benchmark{"inspect_large", inspect_large, true},

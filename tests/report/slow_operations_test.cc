@@ -100,16 +100,37 @@ TEST_F(SlowOperations, SoDoTextAndPageAndTheTableHasTheRanksOwn) {
   EXPECT_THAT(table, HasSubstr(",200.000,200.000,,10000000,0,0,30000000,0,0,0,0,,,,,,,\n"));
 }
 
-TEST_F(SlowOperations, AreNullWithoutCausesAndInRecordsThatDoNotHaveThem) {
+// 20 us more than the reference's 20: rank 1 was paused for 30 us, which explains all of them.
+TEST_F(SlowOperations, TheirGapIsSplit) {
+  const nlohmann::ordered_json gap = summary(RunReader(folder_.path()))["slow_operations"][0]["gap"];
+  const nlohmann::ordered_json expected = {
+      {"gap_ps", 20'000'000},       {"late_peer_ps", 0},    {"waited_for_rank", nullptr},
+      {"recovering_ps", 0},         {"rnr_ps", 0},          {"paused_ps", 20'000'000},
+      {"congestion_control_ps", 0}, {"window_ps", 0},       {"port_ps", 0},
+      {"acknowledgement_ps", 0},    {"path_latency_ps", 0}, {"queueing_own_job_ps", 0},
+      {"queueing_others_ps", 0},    {"unexplained_ps", 0},  {"faster_ps", 0}};
+  EXPECT_EQ(gap, expected);
+  EXPECT_THAT(summary_table(RunReader(folder_.path())), HasSubstr("    of the extra time: +20 us paused\n"));
+  write_report(folder_.path(), {ReportFormat::kHtml, ReportFormat::kCsv});
+  EXPECT_THAT(file_text(folder_ / "report.html"), HasSubstr("<td>+20 us paused</td>"));
+  EXPECT_THAT(file_text(folder_ / "slow_operations.csv"),
+              HasSubstr("\n0,0,0,11,grads <script>,all_reduce,dp,40000000,20000000,20000000,,0,0,0,20000000,"));
+}
+
+TEST_F(SlowOperations, WithoutCausesTheGapIsUnexplainedAndNoConnectionIsNamed) {
   const SampleReport sample;
-  EXPECT_TRUE(sample.summary()["slow_operations"].is_null());
+  const nlohmann::ordered_json list = sample.summary()["slow_operations"];
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_TRUE(list[0]["connections"].empty());
+  EXPECT_EQ(list[0]["gap"]["unexplained_ps"], 20'000'000);
+  EXPECT_THAT(sample.table(), Not(HasSubstr("of the extra time")));
   EXPECT_THAT(sample.table(), Not(HasSubstr("most held up")));
   EXPECT_THAT(sample.page(), Not(HasSubstr("Who held")));
   {
     Database database(folder_ / "run.sqlite", Database::Access::kCreate);
     database.execute("DROP TABLE operation_causes; ALTER TABLE nodes DROP COLUMN sequence");
   }
-  EXPECT_TRUE(summary(RunReader(folder_.path()))["slow_operations"].is_null());
+  EXPECT_EQ(summary(RunReader(folder_.path()))["slow_operations"], list);
 }
 
 }  // namespace

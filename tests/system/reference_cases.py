@@ -14,14 +14,16 @@ class Traces:
     ranks: int = 8
 
 
-def stage(name):
-    return Traces(f"stage/{name}.tar.xz", {"traces": f"{name}/w", "groups": f"{name}/w.json"} | STAGE)
+def stage(name, ranks=8):
+    return Traces(f"stage/{name}.tar.xz", {"traces": f"{name}/w", "groups": f"{name}/w.json"} | STAGE, ranks)
 
 
 TRACES = {
     "gpt3": stage("gpt3_8r_tp2pp2dp2"),
     "llama8b": stage("llama8b_8r_tp8"),
     "moe": stage("moe_8r_ep4dp2"),
+    "llama70b": stage("llama70b_64r_tp8pp2dp4", ranks=64),
+    "gpt": stage("gpt_256r_tp8pp8dp4", ranks=256),
     "mlsynth": Traces(
         "mlsynth/mlsynth_c8.tar.xz", {"traces": "mlsynth_c8/et/w", "groups": "mlsynth_c8/comm_groups.json"}
     ),
@@ -34,7 +36,7 @@ TRACES = {
 
 
 class ReferenceCases(RankwireTest):
-    def band(self, name, scale, ranks_a_port=1):
+    def band(self, name, scale, ranks_a_port=1, jitter=None):
         """`reference.band` of the trace's twin, with bytes and computing of this scale, at 400 Gb/s."""
         traces = TRACES[name]
         folder = self.unpack(f"traces/{traces.archive}")
@@ -49,7 +51,10 @@ class ReferenceCases(RankwireTest):
             "simulation": {"ensemble": 16},
             "run": {"deadline": "600s"},
         }
-        run = self.call("simulate", config, "--twin", out=f"{name}-{scale.replace('/', '_')}-{ranks_a_port}")
+        if jitter is not None:
+            config["compute"] = {"jitter": {"distribution": "normal", "deviation": jitter}}
+        out = f"{name}-{scale.replace('/', '_')}-{ranks_a_port}-{'jitter' if jitter else 'exact'}"
+        run = self.call("simulate", config, "--twin", out=out)
         self.assertEqual(run.summary["verdict"], "ok", run.summary["reason"])
         band = run.summary["reference"]["band"]
         self.assertEqual(band["runs"], 16)

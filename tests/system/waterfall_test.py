@@ -65,7 +65,20 @@ class Waterfall(RankwireTest):
                 at = int(row["to_ps"])
         self.assertEqual(at, completion)
         self.assertEqual(of_steps, waterfall)
+        self.assert_operations_add_up(run)
         return gap, waterfall
+
+    def assert_operations_add_up(self, run):
+        """Each slow operation's parts to its own gap, whether it is on the path or not."""
+        rows = run.rows("slow_operations")
+        self.assertGreaterEqual(len(rows), len(run.summary["slow_operations"] or []))
+        for entry, row in zip(run.summary["slow_operations"] or [], rows):
+            parts = dict(entry["gap"])
+            gap, whom = parts.pop("gap_ps"), parts.pop("waited_for_rank")
+            self.assertEqual(gap, entry["emulated_ps"] - entry["reference_ps"])
+            self.assertEqual(sum(parts.values()), gap)
+            self.assertEqual({part: int(row[part]) for part in parts}, parts)
+            self.assertEqual(row["waited_for_rank"], "" if whom is None else str(whom))
 
     def send(self, pairs, fabric, out):
         """Each rank of `pairs` sends 16 MiB to the other, all at once and as one job, of which the reference's formulas know
