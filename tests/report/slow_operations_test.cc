@@ -89,6 +89,7 @@ TEST_F(SlowOperations, SoDoTextAndPageAndTheTableHasTheRanksOwn) {
   EXPECT_THAT(
       summary_table(RunReader(folder_.path())),
       HasSubstr("(all_reduce dp)\n"
+                "    of the extra time: +20 us paused\n"
                 "    most held up: rank 1 to rank 0 at port right<: paused 75.0 %, transmitting 25.0 % of 40 us\n"));
   write_report(folder_.path(), {ReportFormat::kHtml, ReportFormat::kCsv});
   const std::string page = file_text(folder_ / "report.html");
