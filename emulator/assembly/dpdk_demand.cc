@@ -12,10 +12,6 @@ constexpr uint32_t kFramesBeside = 2048;  // a port's frames on the way and ackn
 constexpr int64_t kBeside = 8 << 20;      // of the environment itself and its drivers
 constexpr int64_t kMebibyte = 1 << 20;
 
-DpdkOptions options_of(const RunConfig& config) {
-  return {.memory = config.dpdk.memory, .devices = {}, .extra = config.dpdk.eal_arguments};
-}
-
 void require_devices(const RunConfig& config) {
   const uint32_t devices = dpdk_devices(config), most = most_dpdk_devices();
   if (devices <= most) return;
@@ -41,6 +37,26 @@ void require_names(const RunConfig& config) {
   }
 }
 
+/// Enough for any windows.
+uint32_t most_frames_of_port(const Setup& setup) {
+  const uint64_t buffer =
+      static_cast<uint64_t>(setup.config.embedded_switch.buffer.count) / *setup.config.transport.mtu;
+  return static_cast<uint32_t>(std::max<uint64_t>(buffer, kFramesBeside) + kFramesBeside);
+}
+
+/// Of the pools of all devices with as many frames, or more where a port needs more, and of what is beside them.
+Bytes device_memory(const Setup& setup, uint32_t frames) {
+  Bytes memory(kBeside);
+  for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
+    const PortConfig& port = setup.config.ports[p];
+    if (port.embedded() || port.is_rdma_device()) continue;
+    memory += dpdk_queues_memory({.mtu = *setup.config.transport.mtu + header_bytes(setup.config),
+                                  .frames = std::max(frames, frames_of_port(setup, PortId(p))),
+                                  .queues = port.queues});
+  }
+  return memory;
+}
+
 }  // namespace
 
 uint32_t frames_of_port(const Setup& setup, PortId port) {
@@ -49,9 +65,22 @@ uint32_t frames_of_port(const Setup& setup, PortId port) {
     queue_pairs += c.path == Path::kWire && !c.control && setup.placement.nics[c.source_nic.value].port == port;
   }
   const uint64_t windows = queue_pairs * setup.config.transport.queue_pairs * *setup.config.transport.window;
-  const uint64_t buffer =
-      static_cast<uint64_t>(setup.config.embedded_switch.buffer.count) / *setup.config.transport.mtu;
-  return static_cast<uint32_t>(std::min(windows, std::max<uint64_t>(buffer, kFramesBeside)) + kFramesBeside);
+  return static_cast<uint32_t>(std::min<uint64_t>(windows + kFramesBeside, most_frames_of_port(setup)));
+}
+
+uint32_t roomy_frames_of_port(const Setup& setup, PortId port) {
+  const DpdkOptions options = dpdk_options(setup.config);
+  uint32_t frames = options.extra.empty() ? most_frames_of_port(setup) : 0;  // which may say how much memory there is
+  while (frames > kFramesBeside && device_memory(setup, frames) > options.memory) frames /= 2;
+  return std::max(frames, frames_of_port(setup, port));
+}
+
+DpdkOptions dpdk_options(const RunConfig& config) {
+  DpdkOptions options{.memory = config.dpdk.memory, .extra = config.dpdk.eal_arguments, .keeps_devices = true};
+  for (const PortConfig& port : config.ports) {
+    if (!port.is_rdma_device() && !port.embedded()) options.devices.push_back(port.device);
+  }
+  return options;
 }
 
 uint64_t frames_of_ports(const Setup& setup) {
@@ -96,7 +125,7 @@ void require_room_in_dpdk(const Setup& setup) {
   if (dpdk_devices(config) == 0) return;
   require_devices(config);
   require_names(config);
-  const std::optional<Bytes> limit = dpdk_memory_limit(options_of(config));
+  const std::optional<Bytes> limit = dpdk_memory_limit(dpdk_options(config));
   const Bytes memory = dpdk_memory(setup);
   const auto last = PortId(static_cast<uint32_t>(config.ports.size() - 1));
   if (!limit || memory - frame_pool_slack(frames_of_port(setup, last), kSmallestCapacity) <= *limit) return;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/affinity.h"
+#include "emulator/assembly/open_ports.h"
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/assembly/setup.h"
@@ -26,7 +27,6 @@
 
 namespace rankwire {
 
-class DpdkEnvironment;
 class Testbed;
 
 /// What is run before the models of `simulation.fidelity`.
@@ -64,8 +64,9 @@ class PreparedRun {
  public:
   /// Makes the folder, loads, places and plans, and removes what an earlier run has left in the folder. Touches no
   /// device. Throws Error(kInput) for what is wrong with the configuration or its files, or when somebody writes into
-  /// the folder, Error(kRun) when it cannot be written.
-  PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder);
+  /// the folder, Error(kRun) when it cannot be written. `open` are the ports of the runs of this process, and outlives
+  /// it; null: its emulated run has its own, which are closed when that is over.
+  PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder, OpenPorts* open = nullptr);
   /// The folder of a run that has not begun goes with it.
   ~PreparedRun();
   PreparedRun(const PreparedRun&) = delete;
@@ -78,7 +79,7 @@ class PreparedRun {
   const std::filesystem::path& folder() const { return folder_.path(); }
 
   /// Runs everything and closes the record. An emulated run has the machine to itself, and so has each of its
-  /// repetitions (`run.repeat`), one after the other on ports that are opened anew: one that does not end well does not
+  /// repetitions (`run.repeat`), one after the other over ports that stay open: one that does not end well does not
   /// keep others from their turn, unless it was interrupted or `run.deadline`, which is of all together, has passed.
   /// Then the twin and the models run, and then each job alone, up to `simulation.threads` at a time, on threads of
   /// their own. Results and record are the same however many there are, in the order of the configuration. Once, and
@@ -125,8 +126,9 @@ class PreparedRun {
   std::optional<Setup> stretched_;      ///< of the network of the job, where a device keeps a run from having that
   WorkerThreads threads_;               ///< of the emulated run
   std::optional<AvoidedCpus> avoided_;  ///< those of the workers, by all other threads, until the emulated run is over
-  std::shared_ptr<DpdkEnvironment> dpdk_;  ///< of the ports; there is one in a process's life
-  std::optional<RunRecorder> recorder_;    ///< until the run has ended
+  OpenPorts own_;                       ///< where nobody else has them
+  OpenPorts& open_;
+  std::optional<RunRecorder> recorder_;  ///< until the run has ended
   bool has_begun_ = false, tells_failure_ = false;
 };
 
