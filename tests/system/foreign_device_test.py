@@ -85,7 +85,7 @@ class Bridge(BridgeTest):
         return json.loads(output)["points"], sockets
 
     def test_a_sweep_has_its_devices_open_once(self):
-        points, sockets = self.sweep("transport.window=4,16", "transport.congestion_control.algorithm=none,dcqcn")
+        points, sockets = self.sweep("transport.window=16,4", "transport.congestion_control.algorithm=none,dcqcn")
         self.assertEqual([point["verdict"] for point in points], ["ok"] * 4)
         self.assertEqual(len(sockets), PORTS)
         for point in points:  # each counts its own frames
