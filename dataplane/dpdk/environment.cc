@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/pci_address.h"
+#include "dataplane/dpdk/kept_device.h"
 
 namespace rankwire {
 namespace {
@@ -119,7 +120,8 @@ bool contains_option(const std::vector<std::string>& arguments, const std::strin
   });
 }
 
-DpdkEnvironment::DpdkEnvironment(const DpdkOptions& options) : log_(std::tmpfile()) {
+DpdkEnvironment::DpdkEnvironment(const DpdkOptions& options)
+    : log_(std::tmpfile()), keeps_devices_(options.keeps_devices) {
   if (!log_) fail_run("no temporary file for the log of DPDK: {}", std::strerror(errno));
   // DPDK writes to the sockets of vhost-user peers, who may be gone: an error of theirs, not the end of this program.
   std::signal(SIGPIPE, SIG_IGN);
@@ -147,6 +149,7 @@ DpdkEnvironment::DpdkEnvironment(const DpdkOptions& options) : log_(std::tmpfile
 
 DpdkEnvironment::~DpdkEnvironment() {
   const OutputDiverted output(log_.get());
+  kept_.clear();
   // Cleaning up would close what DpdkDevice has left open.
   if (::rte_eth_dev_count_avail() == 0) ::rte_eal_cleanup();
   ::rte_openlog_stream(nullptr);
@@ -157,6 +160,20 @@ void DpdkEnvironment::free_frames() {
   if (::rte_eth_dev_count_avail() != 0) return;
   for (rte_mempool* pool : pools_) ::rte_mempool_free(pool);
   pools_.clear();
+}
+
+void DpdkEnvironment::keep(const std::string& device, std::shared_ptr<OpenDpdkDevice> opened) {
+  kept_[device] = std::move(opened);
+}
+
+std::shared_ptr<OpenDpdkDevice> DpdkEnvironment::kept(const std::string& device) const {
+  const auto found = kept_.find(device);
+  return found == kept_.end() ? nullptr : found->second;
+}
+
+void DpdkEnvironment::close_kept() {
+  kept_.clear();
+  free_frames();
 }
 
 std::string DpdkEnvironment::log_tail() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,10 +15,13 @@ struct rte_mempool;
 
 namespace rankwire {
 
+struct OpenDpdkDevice;
+
 struct DpdkOptions {
   Bytes memory = Bytes(512 << 20);   ///< for frames, rings and devices; hugepages where enough are free
   std::vector<std::string> devices;  ///< all that will be opened: PCI addresses and vdev strings
   std::vector<std::string> extra;    ///< EAL arguments; one that is also set here by default replaces the default
+  bool keeps_devices = false;        ///< those that are opened stay open when their ports go, for the next ones alike
 };
 
 /// Whether an environment made now would be in huge pages: where enough are free and the arguments allow it.
@@ -52,6 +56,17 @@ class DpdkEnvironment {
   /// Gives the memory of all frames back, for the next ports of this process. There are no ports and frames any more.
   void free_frames();
 
+  bool keeps_devices() const { return keeps_devices_; }
+  /// A started device is the environment's from now on, by the string that it was opened by.
+  void keep(const std::string& device, std::shared_ptr<OpenDpdkDevice> opened);
+  /// Null: there is none.
+  std::shared_ptr<OpenDpdkDevice> kept(const std::string& device) const;
+  const std::map<std::string, std::shared_ptr<OpenDpdkDevice>>& kept_devices() const { return kept_; }
+  /// Closes it with its last port.
+  void forget(const std::string& device) { kept_.erase(device); }
+  /// There are no ports any more: closes what was kept, and frees the memory of all frames.
+  void close_kept();
+
  private:
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
@@ -62,6 +77,8 @@ class DpdkEnvironment {
   bool huge_pages_;
   uint32_t unique_ = 0;
   std::vector<rte_mempool*> pools_;
+  const bool keeps_devices_;
+  std::map<std::string, std::shared_ptr<OpenDpdkDevice>> kept_;
 };
 
 /// Gives the calling thread the per-thread caches of DPDK's pools for as long as this lives. Threads other than the one

@@ -1,7 +1,5 @@
 #include "dataplane/dpdk/port.h"
 
-#include <net/if.h>
-#include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
@@ -12,15 +10,15 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <span>
 
 #include "base/error.h"
-#include "base/pci_address.h"
 #include "dataplane/dpdk/device.h"
+#include "dataplane/dpdk/kept_device.h"
 #include "dataplane/dpdk/mbuf.h"
+#include "dataplane/dpdk/opening.h"
 #include "dataplane/dpdk/pattern.h"
 #include "dataplane/dpdk/time.h"
 #include "dataplane/dpdk/vdev.h"
@@ -64,7 +62,8 @@ class DpdkPort final : public FramePort {
         pool_(pool),
         ring_(std::move(end)),
         device_(std::move(device)),
-        stamps_(ReceiveStamps::of_device(id_)) {
+        stamps_(ReceiveStamps::of_device(id_)),
+        missed_before_(missed_by_device()) {
     counters_.name = name;
   }
 
@@ -208,15 +207,18 @@ class DpdkPort final : public FramePort {
   PortCounters counters() const override {
     PortCounters counters = counters_;
     if (stamps_) stamps_->describe(counters);
-    rte_eth_stats stats;
-    // The device's own counters are of all its queues: the first one's port tells them.
-    if (queue_ == 0 && ::rte_eth_stats_get(id_, &stats) == 0) {
-      counters.rx_missed += stats.imissed + stats.ierrors + stats.rx_nombuf;
-    }
+    counters.rx_missed += missed_by_device() - missed_before_;
     return counters;
   }
 
  private:
+  /// Since it was opened. The device's own counters are of all its queues: the first one's port tells them.
+  uint64_t missed_by_device() const {
+    rte_eth_stats stats;
+    if (queue_ != 0 || ::rte_eth_stats_get(id_, &stats) != 0) return 0;
+    return stats.imissed + stats.ierrors + stats.rx_nombuf;
+  }
+
   size_t take(std::span<void*> mbufs) noexcept {
     // As rte_mempool_get_bulk, which turns their order around one by one.
     rte_mempool_cache* const cache = ::rte_mempool_default_cache(pool_, ::rte_lcore_id());
@@ -253,101 +255,10 @@ class DpdkPort final : public FramePort {
   const RingEnd ring_;  // outlives the device
   const std::shared_ptr<const DpdkDevice> device_;
   std::optional<ReceiveStamps> stamps_;
+  const uint64_t missed_before_;  // by the device, when this port was made
   const PatternInPlace pattern_;
   PortCounters counters_;
 };
-
-uint16_t probe(const DpdkEnvironment& environment, const std::string& device, const DpdkPortOptions& options) {
-  uint16_t id = 0;
-  const bool pci = is_pci_address(device);
-  const bool short_address = pci && std::count(device.begin(), device.end(), ':') == 1;
-  const std::string name = short_address ? "0000:" + device : vdev_name(device);
-  if (::rte_eth_dev_get_port_by_name(name.c_str(), &id) == 0) {
-    if (!pci) fail_input("device {} is used twice: give each its own name, such as {}1", name, name);
-    return id;
-  }
-  // One that a port of this process has closed is still taken: given back and probed again, as a device that is plugged
-  // in.
-  if (pci && ::rte_eal_hotplug_remove("pci", name.c_str()) == 0 &&
-      ::rte_eal_hotplug_add("pci", name.c_str(), "") == 0 && ::rte_eth_dev_get_port_by_name(name.c_str(), &id) == 0) {
-    return id;
-  }
-  if (pci) fail_run("no DPDK driver took PCI device {}: {}", device, environment.log_tail());
-  const std::string interface = vdev_value(device, "iface");
-  if (!interface.empty() && ::if_nametoindex(interface.c_str()) == 0) {
-    fail_input("device {}: there is no network interface {}", device, interface);
-  }
-  const std::string created = vdev_string(device, options.mtu, options.queues);
-  if (is_packet_socket(device)) check_packet_socket(created, options.mtu);
-  if (::rte_dev_probe(created.c_str()) != 0 || ::rte_eth_dev_get_port_by_name(name.c_str(), &id) != 0) {
-    const std::string log = environment.log_tail();
-    fail_input("device {} cannot be created{}: {}", device, packet_socket_advice(created, log), log);
-  }
-  return id;
-}
-
-rte_mempool* make_pool(DpdkEnvironment& environment, uint32_t frames, uint32_t capacity, int socket) {
-  const std::string name = fmt::format("rankwire_frames_{}", environment.unique());
-  // A per-thread cache may hold 1.5 times its size of idle frames; two threads must not hold a small pool between them.
-  const uint32_t cache = std::min<uint32_t>(RTE_MEMPOOL_CACHE_MAX_SIZE / 2, frames / 8);
-  rte_mempool* pool = ::rte_pktmbuf_pool_create(name.c_str(), frames, cache, 0,
-                                                static_cast<uint16_t>(capacity + RTE_PKTMBUF_HEADROOM), socket);
-  if (pool == nullptr) {
-    fail_run("no memory for {} frames of {} bytes ({}): raise dpdk.memory", frames, capacity,
-             ::rte_strerror(rte_errno));
-  }
-  environment.keep(pool);
-  return pool;
-}
-
-void check(int result, const DpdkEnvironment& environment, const std::string& device, const char* what) {
-  if (result >= 0) return;
-  const char* const need = result == -EPERM ? "; a network interface takes root or CAP_NET_ADMIN" : "";
-  fail_run("device {}: {} failed ({}{}): {}", device, what, ::rte_strerror(-result), need, environment.log_tail());
-}
-
-void set_mtu(uint16_t id, const rte_eth_dev_info& info, const DpdkEnvironment& environment, const std::string& device,
-             uint32_t mtu) {
-  if (info.max_mtu != 0 && mtu > info.max_mtu) {
-    fail_input("device {} carries IP packets of at most {} bytes, not {}: lower transport.mtu", device, info.max_mtu,
-               mtu);
-  }
-  const int result = ::rte_eth_dev_set_mtu(id, static_cast<uint16_t>(mtu));
-  // A device without the notion of an MTU, such as net_ring, carries what a buffer holds.
-  if (result == 0 || result == -ENOTSUP) return;
-  fail_input("device {} cannot carry IP packets of {} bytes ({}): raise its MTU or lower transport.mtu: {}", device,
-             mtu, ::rte_strerror(-result), environment.log_tail());
-}
-
-/// Each receive queue takes its frames from a pool of its own.
-void start(uint16_t id, std::span<rte_mempool* const> pools, const DpdkEnvironment& environment,
-           const std::string& device, const DpdkPortOptions& options) {
-  rte_eth_dev_info info;
-  check(::rte_eth_dev_info_get(id, &info), environment, device, "reading its capabilities");
-  const auto queues = static_cast<uint16_t>(pools.size());
-  if (info.max_rx_queues < queues || info.max_tx_queues < queues) {
-    fail_input("device {} has {} receive and {} transmit queues, not {} of each", device, info.max_rx_queues,
-               info.max_tx_queues, queues);
-  }
-  // What no rule steers goes to the first queue only where no hash spreads it.
-  const rte_eth_conf configuration = receive_configuration(info, options.steered.empty() ? queues : 1);
-  check(::rte_eth_dev_configure(id, queues, queues, &configuration), environment, device, "configuring it");
-  if (!is_packet_socket(device)) set_mtu(id, info, environment, device, options.mtu);
-  auto receive = static_cast<uint16_t>(options.descriptors), transmit = receive;
-  check(::rte_eth_dev_adjust_nb_rx_tx_desc(id, &receive, &transmit), environment, device, "sizing its queues");
-  const auto socket = static_cast<unsigned>(::rte_eth_dev_socket_id(id));
-  for (uint16_t q = 0; q < queues; ++q) {
-    check(::rte_eth_rx_queue_setup(id, q, receive, socket, nullptr, pools[q]), environment, device, "a receive queue");
-    check(::rte_eth_tx_queue_setup(id, q, transmit, socket, nullptr), environment, device, "a transmit queue");
-  }
-  check(::rte_eth_dev_start(id), environment, device, "starting it");
-  if (const int result = ::rte_eth_promiscuous_enable(id); result != -ENOTSUP) {
-    check(result, environment, device, "promiscuous mode");
-  }
-  steer_frames(id, device, options.steered);
-  wait_for_link(id, device, options.link_deadline);
-  if (is_packet_socket(device)) drop_received(id, queues);
-}
 
 rte_ring* make_ring(DpdkEnvironment& environment, uint32_t queue_frames) {
   const std::string name = fmt::format("rankwire_ring_{}", environment.unique());
@@ -373,7 +284,7 @@ std::unique_ptr<FramePort> make_ring_port(const DpdkEnvironment& environment, co
   if (id < 0)
     fail_run("ring port {} cannot be created ({}): {}", name, ::rte_strerror(rte_errno), environment.log_tail());
   const auto device = std::make_shared<DpdkDevice>(static_cast<uint16_t>(id));
-  start(device->id(), {&pool, 1}, environment, name, {});
+  start_device(device->id(), {&pool, 1}, environment, name, {});
   return std::make_unique<DpdkPort>(device, 0, pool, kSmallestCapacity, name, std::move(end));
 }
 
@@ -387,20 +298,12 @@ std::vector<std::unique_ptr<FramePort>> open_dpdk_queues(DpdkEnvironment& enviro
   if (options.mtu < RTE_ETHER_MIN_MTU || options.mtu > 9600) {
     fail_input("device {}: an MTU of {} bytes is not within 68 .. 9600", device, options.mtu);
   }
-  const auto opened = std::make_shared<DpdkDevice>(probe(environment, device, options));
-  const uint32_t capacity = frame_capacity(options.mtu);
-  const int socket = ::rte_eth_dev_socket_id(opened->id());
-  std::vector<rte_mempool*> received;
-  for (uint16_t q = 0; q < options.queues; ++q) {
-    received.push_back(make_pool(environment, options.descriptors + kReceivedFrames, capacity, socket));
-  }
-  start(opened->id(), received, environment, device, options);
+  const std::shared_ptr<const OpenDpdkDevice> opened = open_device(environment, device, options);
+  const std::shared_ptr<const DpdkDevice> ethdev(opened, &opened->device);
   std::vector<std::unique_ptr<FramePort>> ports;
   for (uint16_t q = 0; q < options.queues; ++q) {
-    // Frames to send never come from a pool that the device writes to: what stands in them stays.
-    rte_mempool* pool = make_pool(environment, options.frames, capacity, socket);
     const std::string name = options.queues == 1 ? device : fmt::format("{} queue {}", device, q);
-    ports.push_back(std::make_unique<DpdkPort>(opened, q, pool, capacity, name));
+    ports.push_back(std::make_unique<DpdkPort>(ethdev, q, opened->sent[q], opened->capacity, name));
   }
   return ports;
 }
@@ -418,7 +321,7 @@ std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_ring_link
   RingLine &there = lines->a_to_b, &back = lines->b_to_a;
   there.ring = make_ring(environment, options.queue_frames);
   back.ring = make_ring(environment, options.queue_frames);
-  rte_mempool* pool = make_pool(environment, options.frames, kSmallestCapacity, SOCKET_ID_ANY);
+  rte_mempool* pool = make_frame_pool(environment, options.frames, kSmallestCapacity, SOCKET_ID_ANY);
   auto a = make_ring_port(environment, name + ".a", pool, {lines, &back, &there, bell, options.one_thread});
   auto b = make_ring_port(environment, name + ".b", pool, {lines, &there, &back, answer, options.one_thread});
   return {std::move(a), std::move(b)};

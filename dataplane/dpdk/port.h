@@ -27,6 +27,8 @@ struct DpdkPortOptions {
   uint16_t queues = 1;          ///< receive and transmit queues, each; 1 .. 16
   /// Which queue receives what. Empty: as the device spreads it.
   std::vector<SteeredAddress> steered;
+  /// Stands for what is set at the open device later on: one that was kept is opened anew where it differs.
+  uint32_t setting = 0;
   Duration link_deadline = seconds(9);  ///< how long the link may take to come up
 };
 
@@ -36,8 +38,9 @@ struct DpdkPortOptions {
 /// the device: over UDP ports and addresses (receive-side scaling) where it can, so that those of one flow stay
 /// together; or by `steered`, with all others, such as broadcasts, in the first queue. `device` is a PCI address among
 /// the environment's devices, or a vdev string such as "net_af_packet0,iface=veth0", which is created here and removed
-/// with the port; af_packet gets rings for frames of `mtu` unless the string sets `framesz`, and `qpairs` for several
-/// queues. Setting the MTU of a device that has a kernel interface sets the interface's.
+/// with the port, unless the environment keeps devices; af_packet gets rings for frames of `mtu` unless the string sets
+/// `framesz`, and `qpairs` for several queues. Setting the MTU of a device that has a kernel interface sets the
+/// interface's.
 ///
 /// Of the port: a borrowed payload is copied behind the head by `transmit`, so `length()` must not exceed
 /// `frame_capacity` (at least 4352); `payload_pattern()` in frames that `send` takes stays in the buffers from one
@@ -50,6 +53,8 @@ struct DpdkPortOptions {
 ///
 /// Throws Error naming the device: kInput when it is absent, cannot carry `mtu`, has fewer queues or cannot steer, kRun
 /// when it does not start or its link does not come up.
+/// One that the environment has kept, and that nobody uses, is taken up again where it serves (kept_device.h), else
+/// opened anew: the ports count from 0, and have nothing of what arrived in between.
 std::vector<std::unique_ptr<FramePort>> open_dpdk_queues(DpdkEnvironment& environment, const std::string& device,
                                                          const DpdkPortOptions& options);
 /// The port of the first pair of queues: all of them, when `options.queues` is 1.

@@ -13,6 +13,8 @@ namespace rankwire {
 struct SteeredAddress {
   MacAddress address;
   uint16_t queue = 0;
+
+  bool operator==(const SteeredAddress&) const = default;
 };
 
 /// Has the device, which has been started, steer by rules of rte_flow, which last until it is closed. Of several

@@ -12,13 +12,14 @@ constexpr uint32_t kFramesBeside = 2048;  // a port's frames on the way and ackn
 constexpr int64_t kBeside = 8 << 20;      // of the environment itself and its drivers
 constexpr int64_t kMebibyte = 1 << 20;
 
-DpdkOptions options_of(const RunConfig& config) {
-  return {.memory = config.dpdk.memory, .devices = {}, .extra = config.dpdk.eal_arguments};
+/// Whether the port is of the machine, as Setup::machine has it.
+bool is_on(const PortConfig& port, const std::string& machine) {
+  return machine.empty() || port.on == machine;
 }
 
 void require_devices(const Setup& setup) {
   const RunConfig& config = setup.config;
-  const uint32_t devices = dpdk_devices(setup), most = most_dpdk_devices();
+  const uint32_t devices = dpdk_devices(config, setup.machine), most = most_dpdk_devices();
   if (devices <= most) return;
   if (config.ports.front().device == "ring") {
     fail_key(config.places, "ports",
@@ -42,6 +43,26 @@ void require_names(const RunConfig& config) {
   }
 }
 
+/// Enough for any windows.
+uint32_t most_frames_of_port(const Setup& setup) {
+  const uint64_t buffer =
+      static_cast<uint64_t>(setup.config.embedded_switch.buffer.count) / *setup.config.transport.mtu;
+  return static_cast<uint32_t>(std::max<uint64_t>(buffer, kFramesBeside) + kFramesBeside);
+}
+
+/// Of the pools of all devices with as many frames, or more where a port needs more, and of what is beside them.
+Bytes device_memory(const Setup& setup, uint32_t frames) {
+  Bytes memory(kBeside);
+  for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
+    const PortConfig& port = setup.config.ports[p];
+    if (port.embedded() || port.is_rdma_device() || !setup.is_here(PortId(p))) continue;
+    memory += dpdk_queues_memory({.mtu = *setup.config.transport.mtu + header_bytes(setup.config),
+                                  .frames = std::max(frames, frames_of_port(setup, PortId(p))),
+                                  .queues = port.queues});
+  }
+  return memory;
+}
+
 }  // namespace
 
 uint32_t frames_of_port(const Setup& setup, PortId port) {
@@ -50,9 +71,22 @@ uint32_t frames_of_port(const Setup& setup, PortId port) {
     queue_pairs += c.path == Path::kWire && !c.control && setup.placement.nics[c.source_nic.value].port == port;
   }
   const uint64_t windows = queue_pairs * setup.config.transport.queue_pairs * *setup.config.transport.window;
-  const uint64_t buffer =
-      static_cast<uint64_t>(setup.config.embedded_switch.buffer.count) / *setup.config.transport.mtu;
-  return static_cast<uint32_t>(std::min(windows, std::max<uint64_t>(buffer, kFramesBeside)) + kFramesBeside);
+  return static_cast<uint32_t>(std::min<uint64_t>(windows + kFramesBeside, most_frames_of_port(setup)));
+}
+
+uint32_t roomy_frames_of_port(const Setup& setup, PortId port) {
+  const DpdkOptions options = dpdk_options(setup.config, setup.machine);
+  uint32_t frames = options.extra.empty() ? most_frames_of_port(setup) : 0;  // which may say how much memory there is
+  while (frames > kFramesBeside && device_memory(setup, frames) > options.memory) frames /= 2;
+  return std::max(frames, frames_of_port(setup, port));
+}
+
+DpdkOptions dpdk_options(const RunConfig& config, const std::string& machine) {
+  DpdkOptions options{.memory = config.dpdk.memory, .extra = config.dpdk.eal_arguments, .keeps_devices = true};
+  for (const PortConfig& port : config.ports) {
+    if (is_on(port, machine) && !port.is_rdma_device() && !port.embedded()) options.devices.push_back(port.device);
+  }
+  return options;
 }
 
 uint64_t frames_of_ports(const Setup& setup) {
@@ -66,11 +100,10 @@ uint32_t header_bytes(const RunConfig& config) {
   return config.addresses.ip.first.is_ipv4() ? 64 : 84;
 }
 
-uint32_t dpdk_devices(const Setup& setup) {
+uint32_t dpdk_devices(const RunConfig& config, const std::string& machine) {
   uint32_t devices = 0;
-  for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
-    if (!setup.is_here(PortId(p))) continue;
-    const PortConfig& port = setup.config.ports[p];
+  for (const PortConfig& port : config.ports) {
+    if (!is_on(port, machine)) continue;
     if (port.device == "ring") devices += 2;
     if (!port.embedded() && !port.is_rdma_device()) ++devices;
   }
@@ -97,10 +130,10 @@ Bytes dpdk_memory(const Setup& setup) {
 
 void require_room_in_dpdk(const Setup& setup) {
   const RunConfig& config = setup.config;
-  if (dpdk_devices(setup) == 0) return;
+  if (dpdk_devices(config, setup.machine) == 0) return;
   require_devices(setup);
   require_names(config);
-  const std::optional<Bytes> limit = dpdk_memory_limit(options_of(config));
+  const std::optional<Bytes> limit = dpdk_memory_limit(dpdk_options(config, setup.machine));
   const Bytes memory = dpdk_memory(setup);
   const auto last = PortId(static_cast<uint32_t>(config.ports.size() - 1));
   if (!limit || memory - frame_pool_slack(frames_of_port(setup, last), kSmallestCapacity) <= *limit) return;

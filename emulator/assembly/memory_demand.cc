@@ -236,7 +236,7 @@ RunMemory emulated_memory(const Setup& setup, const Counts& counts) {
   const bool rings = config.ports.front().device == "ring", embedded = config.ports.front().embedded();
   if (embedded) memory.frames += switch_memory(setup, counts);
   if (embedded && !rings) memory.frames += memory_testbed_memory(setup, PoolUse::kManyThreads, counts);
-  if (dpdk_devices(setup) > 0) memory.frames += dpdk_memory(setup);
+  if (dpdk_devices(setup.config, setup.machine) > 0) memory.frames += dpdk_memory(setup);
   const bool rdma = std::ranges::any_of(config.ports, &PortConfig::is_rdma_device);
   const bool frames = std::ranges::any_of(config.ports, [](const PortConfig& port) { return !port.is_rdma_device(); });
   if (rdma) memory.connections += verbs_memory(setup, counts);

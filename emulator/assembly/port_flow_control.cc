@@ -63,6 +63,10 @@ PortFlowControl settle_flow_control(const RunConfig& config, const PortConfig& p
           .remark = receive_pauses_from_device(port.device)};
 }
 
+uint32_t flow_control_setting(const RunConfig& config, const PortConfig& port) {
+  return static_cast<uint32_t>(port.pfc) << kPriorities | data_priority(config, port);
+}
+
 void warn_of_unheeded_pauses(Setup& setup) {
   const RunConfig& config = setup.config;
   if (!config.ports.front().embedded()) return;

@@ -23,6 +23,8 @@ PortFlowControl embedded_flow_control(const PortConfig& port);
 /// Settles it with the open DPDK device. Throws Error(kInput) when the port must have it in hardware and the device
 /// refuses.
 PortFlowControl settle_flow_control(const RunConfig& config, const PortConfig& port);
+/// The same number where that does the same to a device.
+uint32_t flow_control_setting(const RunConfig& config, const PortConfig& port);
 
 /// How slow a receiver stands behind the port; absent: none.
 std::optional<ReceiveBufferOptions> receive_buffer_of(const PortConfig& port);

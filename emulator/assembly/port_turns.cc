@@ -15,16 +15,16 @@ namespace {
 /// The fastest that the model knows: a frame takes less than a nanosecond.
 constexpr Bandwidth kInstant(int64_t{1} << 46);
 
-/// By port: those that send or receive something on the wire.
-std::vector<int64_t> ranks_at_ports(const Setup& setup) {
-  std::vector<std::vector<RankId>> ranks(setup.config.ports.size());
+/// By port: ranks that send or receive something on the wire, each as often as it has channels.
+std::vector<int64_t> chains_at_ports(const Setup& setup) {
+  std::vector<std::vector<std::pair<RankId, uint8_t>>> chains(setup.config.ports.size());
   for (const Connection& c : setup.plan.transport.connections) {
     if (c.path != Path::kWire || c.messages_per_iteration == 0 || setup.background.has(c.id)) continue;
-    ranks[setup.placement.nics[c.source_nic.value].port.value].push_back(c.source);
-    ranks[setup.placement.nics[c.destination_nic.value].port.value].push_back(c.destination);
+    chains[setup.placement.nics[c.source_nic.value].port.value].emplace_back(c.source, c.channel);
+    chains[setup.placement.nics[c.destination_nic.value].port.value].emplace_back(c.destination, c.channel);
   }
   std::vector<int64_t> counts;
-  for (std::vector<RankId>& of_port : ranks) {
+  for (std::vector<std::pair<RankId, uint8_t>>& of_port : chains) {
     std::ranges::sort(of_port);
     counts.push_back(std::unique(of_port.begin(), of_port.end()) - of_port.begin());
   }
@@ -35,9 +35,9 @@ std::vector<int64_t> ranks_at_ports(const Setup& setup) {
 
 std::optional<Network> network_with_turns(const Setup& setup, const Network& network) {
   if (!network.reroutes.empty() || !setup.background.empty()) return std::nullopt;
-  const std::vector<int64_t> ranks = ranks_at_ports(setup);
-  if (std::ranges::all_of(ranks, [](int64_t count) { return count < 2; })) return std::nullopt;
-  const auto at = [&](NicId nic) { return ranks[setup.placement.nics[nic.value].port.value]; };
+  const std::vector<int64_t> chains = chains_at_ports(setup);
+  if (std::ranges::all_of(chains, [](int64_t count) { return count < 2; })) return std::nullopt;
+  const auto at = [&](NicId nic) { return chains[setup.placement.nics[nic.value].port.value]; };
   Network turns = network;
   // Connections of different delays share links, so each has a link of its own for its delay, and the others have none.
   for (const Connection& c : setup.plan.transport.connections) {

@@ -110,8 +110,8 @@ bool all_ok(std::span<const CompletedRun> runs) {
   return std::ranges::all_of(runs, [](const CompletedRun& run) { return run.result.verdict == Verdict::kOk; });
 }
 
-PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder, Machines* machines)
-    : kind_(resolved.kind), machines_(machines), folder_(folder) {
+PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder, OpenPorts* open, Machines* machines)
+    : kind_(resolved.kind), machines_(machines), folder_(folder), open_(open != nullptr ? *open : own_) {
   const RunConfig& config = resolved.config;
   require_machines(resolved, machines);
   if (machines != nullptr) setup_.machine = machines->own_name();
@@ -253,7 +253,7 @@ std::exception_ptr PreparedRun::emulate_as_far_as_it_goes(const RunControl& cont
   try {
     runs = emulate_all(control);
   } catch (const Error&) {
-    dpdk_.reset();
+    own_ = {};
     if (!recorder_ || !recorder_->has_begun()) throw;
     return std::current_exception();
   }
@@ -264,7 +264,7 @@ std::vector<CompletedRun> PreparedRun::emulate_all(const RunControl& control) {
   std::vector<CompletedRun> runs;
   if (machines_ != nullptr) {
     runs.push_back(emulate_on_machines(control));
-    dpdk_.reset();
+    own_ = {};
     return runs;
   }
   const uint32_t planned = setup_.config.run.repeat;
@@ -277,7 +277,7 @@ std::vector<CompletedRun> PreparedRun::emulate_all(const RunControl& control) {
     spent += result.total;
     if (result.verdict != Verdict::kOk && spent >= setup_.config.run.deadline) break;
   }
-  dpdk_.reset();
+  own_ = {};
   return runs;
 }
 
@@ -285,7 +285,7 @@ std::vector<CompletedRun> PreparedRun::emulate_all(const RunControl& control) {
 std::unique_ptr<Testbed> PreparedRun::open_testbed(const WorkerShares& shares, const RunControl& control) {
   Warnings& warnings = setup_.warnings;
   const size_t known = warnings.size();
-  std::unique_ptr<Testbed> testbed = make_testbed(setup_, shares, dpdk_);
+  std::unique_ptr<Testbed> testbed = make_testbed(setup_, shares, open_);
   const auto first = warnings.begin() + static_cast<std::ptrdiff_t>(known);
   const auto is_known = [&](const std::string& text) { return std::find(warnings.begin(), first, text) != first; };
   warnings.erase(std::remove_if(first, warnings.end(), is_known), warnings.end());

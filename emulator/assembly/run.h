@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/affinity.h"
+#include "emulator/assembly/open_ports.h"
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/assembly/setup.h"
@@ -26,7 +27,6 @@
 
 namespace rankwire {
 
-class DpdkEnvironment;
 class MachineRun;
 class Machines;
 class Testbed;
@@ -66,11 +66,13 @@ class PreparedRun {
  public:
   /// Makes the folder, loads, places and plans, and removes what an earlier run has left in the folder. Touches no
   /// device. Throws Error(kInput) for what is wrong with the configuration or its files, or when somebody writes into
-  /// the folder, Error(kRun) when it cannot be written.
+  /// the folder, Error(kRun) when it cannot be written. `open` are the ports of the runs of this process, and outlives
+  /// it; null: its emulated run has its own, which are closed when that is over.
   ///
   /// `machines`, borrowed, are those of an emulated run whose ports name some, else null. Then each makes one of these,
   /// the leader of the folder of the run, the others of part_folder in it; what one of them finds wrong all throw.
-  PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder, Machines* machines = nullptr);
+  PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder, OpenPorts* open = nullptr,
+              Machines* machines = nullptr);
   /// The folder of a run that has not begun goes with it.
   ~PreparedRun();
   PreparedRun(const PreparedRun&) = delete;
@@ -83,7 +85,7 @@ class PreparedRun {
   const std::filesystem::path& folder() const { return folder_.path(); }
 
   /// Runs everything and closes the record. An emulated run has the machine to itself, and so has each of its
-  /// repetitions (`run.repeat`), one after the other on ports that are opened anew: one that does not end well does not
+  /// repetitions (`run.repeat`), one after the other over ports that stay open: one that does not end well does not
   /// keep others from their turn, unless it was interrupted or `run.deadline`, which is of all together, has passed.
   /// Then the twin and the models run, and then each job alone, up to `simulation.threads` at a time, on threads of
   /// their own. Results and record are the same however many there are, in the order of the configuration. Once, and
@@ -135,8 +137,9 @@ class PreparedRun {
   std::optional<Setup> stretched_;      ///< of the network of the job, where a device keeps a run from having that
   WorkerThreads threads_;               ///< of the emulated run
   std::optional<AvoidedCpus> avoided_;  ///< those of the workers, by all other threads, until the emulated run is over
-  std::shared_ptr<DpdkEnvironment> dpdk_;  ///< of the ports; there is one in a process's life
-  std::optional<RunRecorder> recorder_;    ///< until the run has ended
+  OpenPorts own_;                       ///< where nobody else has them
+  OpenPorts& open_;
+  std::optional<RunRecorder> recorder_;  ///< until the run has ended
   bool has_begun_ = false, tells_failure_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "dataplane/dpdk/environment.h"
+#include "dataplane/dpdk/kept_device.h"
 #include "dataplane/dpdk/port.h"
 #include "dataplane/ports/memory_port.h"
 #include "dataplane/protocol/message_parts.h"
@@ -34,16 +35,6 @@ SwitchOptions switch_options(const Setup& setup) {
           .loss_ppm = config.loss_ppm,
           .seed = setup.config.seed,
           .series = series_options(setup.config)};
-}
-
-DpdkOptions dpdk_options(const Setup& setup) {
-  const RunConfig& config = setup.config;
-  DpdkOptions options{.memory = config.dpdk.memory, .extra = config.dpdk.eal_arguments};
-  for (uint32_t p = 0; p < config.ports.size(); ++p) {
-    const PortConfig& port = config.ports[p];
-    if (setup.is_here(PortId(p)) && !port.is_rdma_device() && !port.embedded()) options.devices.push_back(port.device);
-  }
-  return options;
 }
 
 /// The environment that ports declared after this stand in. What they took of its memory goes back when they have gone.
@@ -104,11 +95,11 @@ class EmbeddedTestbed final : public Testbed {
     return testbed;
   }
 
-  static std::unique_ptr<EmbeddedTestbed> on_rings(const Setup& setup, const WorkerShares& shares,
-                                                   std::shared_ptr<DpdkEnvironment>& dpdk) {
+  static std::unique_ptr<EmbeddedTestbed> on_rings(const Setup& setup, const WorkerShares& shares, OpenPorts& open) {
     std::unique_ptr<EmbeddedTestbed> testbed(new EmbeddedTestbed(setup));
-    if (dpdk == nullptr) dpdk = std::make_shared<DpdkEnvironment>(dpdk_options(setup));
-    testbed->environment_.use(dpdk);
+    if (open.dpdk == nullptr) open.dpdk = std::make_shared<DpdkEnvironment>(dpdk_options(setup.config, setup.machine));
+    testbed->environment_.use(open.dpdk);
+    open.dpdk->close_kept();
     const auto ports = static_cast<uint32_t>(setup.config.ports.size());
     const bool one_thread = !setup.config.embedded_switch.own_core && shares.workers() == 1;
     const BellUse bell_use = one_thread ? BellUse::kOneThread : BellUse::kManyThreads;
@@ -241,28 +232,45 @@ std::vector<SteeredAddress> steered_addresses(const Setup& setup, const WorkerSh
   return addresses;
 }
 
+/// Of DPDK's devices, in port order.
+std::vector<std::pair<std::string, DpdkPortOptions>> port_options(const Setup& setup, const WorkerShares& shares,
+                                                                  bool for_any_window) {
+  std::vector<std::pair<std::string, DpdkPortOptions>> all;
+  for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
+    const PortConfig& port = setup.config.ports[p];
+    if (port.is_rdma_device() || !setup.is_here(PortId(p))) continue;
+    all.emplace_back(port.device, DpdkPortOptions{.mtu = *setup.config.transport.mtu + header_bytes(setup.config),
+                                                  .frames = for_any_window ? roomy_frames_of_port(setup, PortId(p))
+                                                                           : frames_of_port(setup, PortId(p)),
+                                                  .queues = port.queues,
+                                                  .steered = steered_addresses(setup, shares, PortId(p)),
+                                                  .setting = flow_control_setting(setup.config, port)});
+  }
+  return all;
+}
+
 /// DPDK and RDMA devices that lead to a device under test outside this process. The queues of a DPDK device share its
 /// line.
 class DeviceTestbed final : public Testbed {
  public:
-  DeviceTestbed(Setup& setup, const WorkerShares& shares, std::vector<VerbsPort> verbs_ports,
-                std::shared_ptr<DpdkEnvironment>& dpdk)
+  DeviceTestbed(Setup& setup, const WorkerShares& shares, std::vector<VerbsPort> verbs_ports, OpenPorts& open)
       : setup_(setup),
         verbs_ports_(std::move(verbs_ports)),
         queues_(setup.config.ports.size()),
         flow_control_(queues_.size()) {
-    const DpdkOptions options = dpdk_options(setup);
+    const DpdkOptions options = dpdk_options(setup.config, setup.machine);
     if (options.devices.empty()) return;
-    if (dpdk == nullptr) dpdk = std::make_shared<DpdkEnvironment>(options);
-    environment_.use(dpdk);
+    if (open.dpdk == nullptr) open.dpdk = std::make_shared<DpdkEnvironment>(options);
+    environment_.use(open.dpdk);
+    const std::vector<std::pair<std::string, DpdkPortOptions>> wanted =
+        port_options(setup, shares, open.for_any_window);
+    close_unlike(*environment_, wanted);
+    auto next = wanted.begin();
     for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
       const PortConfig& port = setup.config.ports[p];
       if (port.is_rdma_device() || !setup.is_here(PortId(p))) continue;
-      queues_[p] = open_dpdk_queues(*environment_, port.device,
-                                    {.mtu = *setup.config.transport.mtu + header_bytes(setup.config),
-                                     .frames = frames_of_port(setup, PortId(p)),
-                                     .queues = port.queues,
-                                     .steered = steered_addresses(setup, shares, PortId(p))});
+      queues_[p] = open_dpdk_queues(*environment_, next->first, next->second);
+      ++next;
       flow_control_[p] = settle_flow_control(setup.config, port);
       if (shares.is_shared(PortId(p)) && flow_control_[p].mode == PauseMode::kSoftware) leave_pauses(setup, p);
     }
@@ -335,8 +343,7 @@ std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup) {
   return EmbeddedTestbed::in_memory(setup, PoolUse::kOneThread);
 }
 
-std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares,
-                                      std::shared_ptr<DpdkEnvironment>& dpdk) {
+std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares, OpenPorts& open) {
   require_room_in_dpdk(setup);
   const PortConfig& first = setup.config.ports.front();
   if (!first.embedded()) {
@@ -346,10 +353,10 @@ std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares,
       verbs_ports = find_verbs_ports(setup.config, verbs_devices());
       take_device_addresses(setup, verbs_ports);
     }
-    return std::make_unique<DeviceTestbed>(setup, shares, std::move(verbs_ports), dpdk);
+    return std::make_unique<DeviceTestbed>(setup, shares, std::move(verbs_ports), open);
   }
   std::unique_ptr<EmbeddedTestbed> testbed = first.device == "ring"
-                                                 ? EmbeddedTestbed::on_rings(setup, shares, dpdk)
+                                                 ? EmbeddedTestbed::on_rings(setup, shares, open)
                                                  : EmbeddedTestbed::in_memory(setup, PoolUse::kManyThreads);
   if (setup.config.embedded_switch.own_core) testbed->give_own_thread();
   return testbed;

@@ -14,14 +14,13 @@
 #include "dataplane/ports/frame_pool.h"
 #include "dataplane/roce/transport.h"
 #include "dataplane/verbs/options.h"
+#include "emulator/assembly/open_ports.h"
 #include "emulator/assembly/setup.h"
 #include "emulator/assembly/workers.h"
 #include "emulator/record/live_measurements.h"
 #include "emulator/record/run_record.h"
 
 namespace rankwire {
-
-class DpdkEnvironment;
 
 /// Owns ports, switch and their memory. Outlives the transport that uses the ports.
 class Testbed {
@@ -69,9 +68,9 @@ uint32_t memory_frame_bytes(const Setup& setup, PoolUse use);
 std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup);
 
 /// The ports that the configuration names, for real time and these workers; gives the NICs behind RDMA devices these
-/// devices' addresses. DPDK's ports need `dpdk`, which is made where it is null, since a process can have it once; one
-/// testbed at a time uses it, and what that took of its memory is free again when the testbed has gone. Throws Error
-/// naming the device and what to do.
-std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares, std::shared_ptr<DpdkEnvironment>& dpdk);
+/// devices' addresses. DPDK's ports need `open.dpdk`, which is made where it is null, since a process can have it once;
+/// one testbed at a time uses it. Its devices stay open for the next one; what others took of its memory is free again
+/// when the testbed has gone. Throws Error naming the device and what to do.
+std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares, OpenPorts& open);
 
 }  // namespace rankwire

@@ -125,6 +125,7 @@ struct CommandLine {
     verb.add_option("--count", peer.clients, "end after so many clients; default: when interrupted");
     verb.add_option("--deadline", peer.deadline, "end after this time, such as 600s");
     verb.add_option("--patience", peer.patience, "drop a client that is silent for so long")->capture_default_str();
+    verb.add_option("--loss", peer.loss, "of the frames each way, taken as lost, such as 0.1%")->capture_default_str();
     verb.add_option("--message", peer.message, "ib_write_lat: its option -s")->capture_default_str();
     verb.add_option("--iterations", peer.iterations, "ib_write_lat: its option -n, with --all")
         ->check(CLI::PositiveNumber);
@@ -132,6 +133,7 @@ struct CommandLine {
     verb.add_flag("--bandwidth-only", peer.bandwidth_only, "never begin a latency test");
     verb.add_flag_callback(
         "--json", [this] { peer.form = OutputForm::kJson; }, "print JSON at the end");
+    add_gate_options(verb, peer.gating);
     verb.footer(
         "Example: rankwire peer --perftest --device 0000:3b:00.0 --ip 10.5.0.9/24 --count 1\n"
         "     and on the other host: ib_write_bw -d mlx5_0 -x 3 THIS_HOST");

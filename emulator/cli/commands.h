@@ -29,8 +29,10 @@ struct RunRequest {
   bool certify = false;                       ///< `check`: also what the generator adds of its own
   std::optional<ClusterMeasurement> cluster;  ///< `collective`: to show beside it
   GateRequest gating;
-  std::string machine;  ///< `run`: what this process's machine is called in `ports[].on`; empty: as by the system
-  std::string live;     ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere
+  std::string machine;        ///< `run`: what this process's machine is called in `ports[].on`; empty: as by the system
+  bool silent = false;        ///< nothing is printed of a run: whoever asks for it tells of it
+  OpenPorts* open = nullptr;  ///< of the emulated runs of this process; null: its own. Not owned
+  std::string live;           ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere
 };
 
 /// What `simulate` runs, with `--twin` and without.
@@ -52,7 +54,7 @@ struct SweepRequest {
   uint32_t jobs = 1;              ///< processes at a time, > 0; 1 for emulated runs, which share the devices
   std::string columns = {};       ///< further ones, as `asked_columns` reads them
 };
-/// Runs every combination in a process of its own; returns the worst of their statuses. Writes sweep.json, sweep.csv,
+/// Runs every combination as `run_points` does; returns the worst of their statuses. Writes sweep.json, sweep.csv,
 /// sweep.html, and a run folder a point.
 int run_sweep(const SweepRequest& request);
 

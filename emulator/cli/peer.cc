@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "dataplane/dpdk/environment.h"
 #include "dataplane/dpdk/port.h"
+#include "dataplane/ports/lossy_port.h"
+#include "emulator/cli/gating.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/input/syntax.h"
 #include "emulator/peer/perftest_server.h"
@@ -19,6 +21,7 @@ namespace rankwire {
 namespace {
 
 constexpr uint32_t kHeaderBytes = 84;  // most of IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4
+constexpr uint64_t kLossSeed = 1;      // the same frames of the same traffic
 constexpr Bytes kLargestOfAll = Bytes(int64_t{1} << 23);  // where perftest's option -a ends
 
 template <class Syntax>
@@ -140,7 +143,8 @@ ordered_json json_of(const PerftestResult& result) {
                            {"message_bytes", t.message.count},
                            {"messages", t.messages},
                            {"time_ps", (t.last_packet - t.first_packet).ps},
-                           {"bits_per_second", t.bits_per_second()}});
+                           {"bits_per_second", t.bits_per_second()},
+                           {"rate_gbps", t.bits_per_second() / 1e9}});
   }
   for (const TurnAround& t : result.turns) {
     const Histogram& h = t.half_round_trip;
@@ -155,7 +159,8 @@ ordered_json json_of(const PerftestResult& result) {
   if (result.report) {
     report = {{"message_bytes", result.report->message_bytes},
               {"iterations", result.report->iterations},
-              {"bits_per_second", result.report->bandwidth() * 8}};
+              {"bits_per_second", result.report->bandwidth() * 8},
+              {"rate_gbps", result.report->bandwidth() * 8 / 1e9}};
   }
   const TransportCounters& c = result.counters;
   return {{"client", result.client},
@@ -193,11 +198,15 @@ const char* to_text(PerftestEnd end) {
 }  // namespace
 
 int answer_perftest(const PeerRequest& request) {
+  Gating gating(request.gating);
   PerftestServerOptions server = server_of(request);
   DpdkEnvironment environment({.devices = {request.device}});
   const std::unique_ptr<FramePort> port =
       open_dpdk_port(environment, request.device, {.mtu = server.client.roce.mtu + kHeaderBytes});
-  server.client.port = {PortId(0), port.get(), value_of("--rate", request.rate, Rate{})};
+  const uint32_t loss = value_of("--loss", request.loss, Share{});
+  LossyPort lossy(*port, loss, kLossSeed);
+  FramePort* const wire = loss > 0 ? static_cast<FramePort*>(&lossy) : port.get();  // which takes many frames at a time
+  server.client.port = {PortId(0), wire, value_of("--rate", request.rate, Rate{})};
   TcpListener listener(request.listen);
   const Nic& nic = server.client.nic;
   fmt::print(stderr, "{} ({}) waits for perftest clients, whose TCP connection goes to {}\n", to_string(nic.ip),
@@ -209,17 +218,26 @@ int answer_perftest(const PeerRequest& request) {
   const PerftestEnd end = serve_perftest(server, listener, clock, interrupt_flag(), [&](const PerftestResult& result) {
     // Strangers are told of, but are nobody's test.
     failed = failed || (result.named_itself() && !result.failure.empty());
-    if (request.form == OutputForm::kJson) {
-      clients.push_back(json_of(result));
-    } else {
-      print_table(result);
-    }
+    clients.push_back(json_of(result));
+    if (request.form == OutputForm::kTable) print_table(result);
   });
-  if (request.form == OutputForm::kJson)
-    fmt::print("{}\n", ordered_json{{"end", to_text(end)}, {"clients", clients}}.dump(2));
-  std::fflush(stdout);
   const bool too_few = end == PerftestEnd::kDeadline && request.clients > 0;
-  return failed || too_few ? 1 : 0;
+  ordered_json json{{"end", to_text(end)},
+                    {"verdict", failed || too_few ? "failed" : "ok"},
+                    {"reason", too_few  ? "fewer clients came than were asked for"
+                               : failed ? "a client's test failed"
+                                        : ""},
+                    {"lost_on_purpose", {{"tx", lossy.lost_tx()}, {"rx", lossy.lost_rx()}}},
+                    {"clients", clients}};
+  if (gating.is_asked()) gating.judge("perftest", json);
+  gating.add_to(json);
+  if (request.form == OutputForm::kJson) {
+    fmt::print("{}\n", json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+  } else {
+    fmt::print("{}", gating.table());
+  }
+  std::fflush(stdout);
+  return worse_status(failed || too_few ? 1 : 0, gating.status());
 }
 
 }  // namespace rankwire

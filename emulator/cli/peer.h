@@ -25,15 +25,18 @@ struct PeerRequest {
   uint32_t clients = 0;  ///< 0: until interrupted
   std::string deadline;
   std::string patience = "30s";
+  std::string loss = "0%";  ///< of the frames of either direction, taken as lost
 
   std::string message = "2B";          ///< of the latency test
   std::optional<uint32_t> iterations;  ///< of the latency test
   bool all_sizes = false;              ///< of the latency test
   bool bandwidth_only = false;         ///< no latency test
   OutputForm form = OutputForm::kTable;
+  GateRequest gating;  ///< of what `--json` prints
 };
 
-/// Returns 1 when a client's test failed, or not as many clients came as were asked for.
+/// Returns 1 when a client's test failed, not as many clients came as were asked for, or a gate is broken; 3 when one
+/// cannot be told.
 int answer_perftest(const PeerRequest& request);
 
 }  // namespace rankwire

@@ -1,5 +1,7 @@
 #include "emulator/cli/point_runs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,8 +14,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "emulator/cli/child_process.h"
 #include "emulator/cli/interrupt.h"
+#include "emulator/cli/points_in_turn.h"
 #include "emulator/cli/progress.h"
 
 namespace rankwire {
@@ -117,7 +121,17 @@ void remove_surplus(const PointRunOptions& options, const std::vector<PointRun>&
 
 void run_points(const PointRunOptions& options, const std::vector<PointRun>& runs) {
   remove_surplus(options, runs);
-  PointRunner(options, runs).run();
+  size_t ended = 0;
+  if (options.kind == RunKind::kEmulated) {
+    const std::string obstacle = obstacle_to_one_process(runs);
+    if (obstacle.empty()) {
+      ended = run_points_in_turn(options, runs);
+    } else {
+      log_warning(fmt::format("each point opens the ports anew, in a process of its own: {}", obstacle));
+    }
+  }
+  const std::vector<PointRun> left(runs.begin() + static_cast<std::ptrdiff_t>(ended), runs.end());
+  if (!left.empty() && !interrupt_flag()) PointRunner(options, left).run();
 }
 
 }  // namespace rankwire

@@ -1,4 +1,4 @@
-// Many simulations at a time, each a process of its own.
+// Many runs of one configuration: simulations at a time, each a process of its own, emulated ones one after the other.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,9 @@ struct PointRunOptions {
 
 /// Removes the runs that the folder holds of points that are neither among these nor others. Returns when all have
 /// ended, with progress at a terminal. After an interrupt those that run are interrupted as well, no more are begun,
-/// and points without a record stay as they were. Throws Error(kRun) when none can be started.
+/// and points without a record stay as they were. Emulated runs follow each other in this process over ports that stay
+/// open (points_in_turn.h), unless something is in the way of that, which is logged. Throws Error(kRun) when none can
+/// be started.
 void run_points(const PointRunOptions& options, const std::vector<PointRun>& runs);
 
 }  // namespace rankwire

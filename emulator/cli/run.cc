@@ -24,6 +24,7 @@
 #include "emulator/machines/machines.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/assessment.h"
+#include "emulator/report/band.h"
 #include "emulator/report/cluster.h"
 #include "emulator/report/collective_table.h"
 #include "emulator/report/output_file.h"
@@ -44,6 +45,10 @@ std::optional<Certificate> certificate_of(const ResolvedRun& resolved) {
   return certify(resolved.config, scratch.path(), interrupt_flag());
 }
 
+void answer(std::span<const std::string> lines) {
+  log_answer(fmt::format("{}", fmt::join(lines, "\n")));
+}
+
 /// Signals end a run or ask how it stands, and a terminal and a page show how far it is.
 void run_watched(PreparedRun& prepared, RunPage& page) {
   ProgressLine line;
@@ -59,9 +64,7 @@ void run_watched(PreparedRun& prepared, RunPage& page) {
                   return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(std::move(on_page),
                                                                                                    std::move(on_line));
                 },
-                log_warning, &inquiries(),
-                [](std::span<const std::string> lines) { log_answer(fmt::format("{}", fmt::join(lines, "\n"))); },
-                page.look_on()});
+                log_warning, &inquiries(), answer, page.look_on()});
 }
 
 /// What is printed of a measured collective: the table as nccl-tests has it, beside a cluster's, and how the run ended.
@@ -69,6 +72,8 @@ std::string measured_text(const RunReader& reader, const CollectiveTable& table,
                           const std::optional<ClusterComparison>& cluster) {
   std::string text = collective_text(table);
   if (cluster) text += "#\n" + cluster_text(*cluster);
+  if (const std::string band = band_text(reader); !band.empty())
+    text += fmt::format("# Reference band       : {}\n", band);
   text += fmt::format("# Verdict              : {}\n", verdict_text(reader));
   if (const FidelityAssessment fidelity = assess_fidelity(reader); fidelity.fidelity != "ok") {
     text += fmt::format("# Fidelity             : {}: {}\n", fidelity.fidelity, explain_fidelity(reader));
@@ -91,6 +96,7 @@ int finish(const std::filesystem::path& folder, const RunRequest& request, RunPa
   if (figures.cluster) summary["cluster"] = cluster_json(*figures.cluster);
   if (gating.is_asked()) gating.judge(run_name(summary), gate_figures(reader, summary, gating.gates()));
   gating.add_to(summary);
+  if (request.silent) return exit_status(verdict_of(reader).verdict);
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", summary.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
@@ -149,14 +155,19 @@ int run_and_report(const RunRequest& request, const ResolvedRun& resolved, Machi
   RunPage page(request.live, resolved.config.name);
   const std::optional<Certificate> certificate = machines == nullptr ? certificate_of(resolved) : std::nullopt;
   PreparedRun prepared(resolved, {request.out, std::filesystem::path("runs") / resolved.config.name, request.overwrite},
-                       machines);
-  for (const std::string& warning : prepared.setup().warnings) log_warning(warning);
+                       request.open, machines);
+  if (!request.silent)
+    for (const std::string& warning : prepared.setup().warnings) log_warning(warning);
   if (certificate) prepared.certified(*certificate);
   page.start();
   bool is_recorded = false;
   int status = 0;
   try {
-    run_watched(prepared, page);
+    if (request.silent) {
+      prepared.run({interrupt_flag(), nullptr, nullptr, &inquiries(), answer});
+    } else {
+      run_watched(prepared, page);
+    }
     is_recorded = true;
     status = finish(prepared.folder(), request, page, gating);
   } catch (const std::exception& error) {
@@ -173,7 +184,7 @@ int run_and_report(const RunRequest& request, const ResolvedRun& resolved, Machi
 void run_part(const RunRequest& request, Machines& machines) {
   const ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kEmulated);
   const std::filesystem::path folder = machines.from_leader("");
-  PreparedRun prepared(resolved, {part_folder(folder, machines.own_name()), {}, true}, &machines);
+  PreparedRun prepared(resolved, {part_folder(folder, machines.own_name()), {}, true}, nullptr, &machines);
   prepared.run({interrupt_flag()});
 }
 

@@ -13,6 +13,8 @@
 #include <optional>
 #include <sstream>
 
+#include "base/utf8.h"
+
 namespace rankwire {
 namespace {
 
@@ -50,7 +52,7 @@ class TreeMaker {
     switch (node.Type()) {
       case YAML::NodeType::Scalar:
         tree.kind = Tree::Kind::kScalar;
-        tree.text = node.Scalar();
+        tree.text = text_of(node, tree.origin);
         break;
       case YAML::NodeType::Sequence:
         tree.kind = Tree::Kind::kList;
@@ -79,11 +81,18 @@ class TreeMaker {
     left_ -= cost;
   }
 
+  /// YAML takes bytes that are no characters; what is written of a run does not.
+  static const std::string& text_of(const YAML::Node& node, const Origin& origin) {
+    if (!is_utf8(node.Scalar())) fail_at(origin, "is not in UTF-8: save it as that, or write it in ASCII");
+    return node.Scalar();
+  }
+
   void add_entries(const YAML::Node& node, int depth, Tree& tree) {
     for (const auto& pair : node) {
       const YAML::Node& key = pair.first;
       const Origin origin = locate_(key.Mark());
       if (!key.IsScalar()) fail_at(origin, "a key must be a single word");
+      text_of(key, origin);
       if (tree.find(key.Scalar()) != nullptr) fail_at(origin, "key '{}' is written twice", key.Scalar());
       Tree value = make(pair.second, depth + 1);
       // The mark of a list is its first item, that of nothing the token that follows: the key says more.

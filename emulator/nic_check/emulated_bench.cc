@@ -11,6 +11,7 @@ namespace rankwire {
 namespace {
 
 constexpr Bandwidth kLine = Bandwidth(100'000'000'000);
+constexpr uint32_t kQueuePairs = 1024;
 constexpr size_t kFrames = 8191, kQueue = 8192;
 constexpr MacAddress kPeerMac{{0x02, 0, 0xC6, 0x12, 0, 1}}, kNicMac{{0x02, 0, 0xC6, 0x12, 0, 2}};
 constexpr Ipv4Address kPeerIp{0xC6120001}, kNicIp{0xC6120002};  // 198.18.0.0/15 is for such tests (RFC 2544)
@@ -40,7 +41,7 @@ Nic peer_nic(IpVersion version) {
 }  // namespace
 
 struct EmulatedBench::Parts {
-  Parts(NicMutant mutant, IpVersion version, const BenchScale& scale)
+  Parts(NicMutant mutant, IpVersion version, const BenchScale& scale, const EmulatedCapacity& capacity)
       : pool(kFrames, FramePool::kDefaultCapacity, PoolUse::kOneThread),
         link(make_memory_link(pool, kQueue, "bench")),
         nic(*link.second,
@@ -48,6 +49,8 @@ struct EmulatedBench::Parts {
              .peer_mac = kPeerMac,
              .line = kLine,
              .region_bytes = region_bytes_for(scale),
+             .queue_pairs = capacity.queue_pairs > 0 ? capacity.queue_pairs : std::max(kQueuePairs, scale.queue_pairs),
+             .contexts = capacity.contexts,
              .mutant = mutant}),
         bench(nic, *link.first, clock, {.peer = peer_nic(version), .line = kLine, .limits = kLimits, .scale = scale}) {
     clock.start();
@@ -60,8 +63,9 @@ struct EmulatedBench::Parts {
   NicBench bench;
 };
 
-EmulatedBench::EmulatedBench(NicMutant mutant, IpVersion ip_version, const BenchScale& scale)
-    : parts_(std::make_unique<Parts>(mutant, ip_version, scale)) {}
+EmulatedBench::EmulatedBench(NicMutant mutant, IpVersion ip_version, const BenchScale& scale,
+                             const EmulatedCapacity& capacity)
+    : parts_(std::make_unique<Parts>(mutant, ip_version, scale, capacity)) {}
 EmulatedBench::~EmulatedBench() = default;
 
 NicBench& EmulatedBench::bench() {

@@ -28,6 +28,7 @@ struct EmulatedNic::End {
   Requester requester;
   std::vector<NicWork> works;  // by slot
   Time not_before = Time::long_ago();
+  Time watched = Time::never();  // the deadline that the NIC waits for
 
   ResponderOptions responding;
   std::array<ReadResource, ResponderResources::kMaxReads> reads;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "dataplane/protocol/queue_pair_numbers.h"
@@ -68,9 +69,10 @@ EmulatedNic::EmulatedNic(FramePort& port, const EmulatedNicOptions& options)
       options_(options),
       region_{kRegionAddress, options.region_bytes, kRegionKey},
       memory_(size_t{options.region_bytes} + kGuardBytes),
-      dcqcn_(dcqcn_preset(DcqcnPreset::kMlx5, options.line), std::vector<Bandwidth>(kMostQueuePairs, options.line)),
+      contexts_(options.contexts),
+      dcqcn_(dcqcn_preset(DcqcnPreset::kMlx5, options.line), std::vector<Bandwidth>(options.queue_pairs, options.line)),
       notifications_(options.mutant == NicMutant::kNotificationsUnpaced ? Duration() : options.notification_interval,
-                     one_group_each(kMostQueuePairs)),
+                     one_group_each(options.queue_pairs)),
       pauses_(options.line) {
   for (const char* name : kCounters) counters_[name] = 0;
 }
@@ -79,9 +81,9 @@ EmulatedNic::~EmulatedNic() = default;
 
 // What depends on the path is set by `connect`, which makes the queue pair anew.
 uint32_t EmulatedNic::make_queue_pair(uint32_t depth) {
-  if (ends_.size() == kMostQueuePairs && destroyed_.empty())
-    fail_run("the emulated NIC has no more than {} queue pairs", kMostQueuePairs);
-  if (ends_.size() == kMostQueuePairs) {
+  if (ends_.size() == options_.queue_pairs && destroyed_.empty())
+    fail_run("the emulated NIC has no more than {} queue pairs", options_.queue_pairs);
+  if (ends_.size() == options_.queue_pairs) {
     const uint32_t number = destroyed_.front();
     destroyed_.pop_front();
     const size_t index = end_of(number).index;
@@ -134,6 +136,7 @@ void EmulatedNic::connect(uint32_t queue_pair, const QueuePairPath& path) {
        .markings = {
            .data = {dscp, ecn, 0}, .ack = answer, .nak = answer, .cnp = {kNotificationDscp, Ecn::kNotCapable, 0}}});
   ends_[end.index] = std::move(made);
+  contexts_[end.index % contexts_.size()] = end.index;
 }
 
 void EmulatedNic::destroy(uint32_t queue_pair) {
@@ -160,6 +163,7 @@ void EmulatedNic::post(uint32_t queue_pair, const NicWork& work) {
   end.works[slot] = work;
   end.requester.post(end.pool, slot);
   report_finished(end);
+  touch(end);
 }
 
 std::vector<WorkCompletion> EmulatedNic::poll() {
@@ -229,17 +233,44 @@ void EmulatedNic::turn(Time now) {
     port_.release(std::span(frames).first(n));
   }
   next_event_ = late_.empty() ? Time::never() : late_.front().at;
-  for (const std::unique_ptr<End>& end : ends_) {
-    if (!end->connected) continue;
-    if (end->requester.deadline() <= now) {
-      count_outcome(end->requester.expire(end->pool));
-      report_finished(*end);
-      if (end->requester.state() == Requester::State::kError) break_down(*end);
-    }
-    next_event_ = std::min(next_event_, end->requester.deadline());
-  }
+  expire_deadlines(now);
   while (transmit_one(now)) {
   }
+  if (!deadlines_.empty()) next_event_ = std::min(next_event_, deadlines_.top().first);
+}
+
+void EmulatedNic::touch(End& end) {
+  busy_.insert(end.index);
+  watch_deadline(end);
+}
+
+// One that has moved away is looked at when it would have been.
+void EmulatedNic::watch_deadline(End& end) {
+  const Time deadline = end.requester.deadline();
+  if (deadline >= end.watched) return;
+  end.watched = deadline;
+  deadlines_.emplace(deadline, end.index);
+}
+
+void EmulatedNic::expire_deadlines(Time now) {
+  while (!deadlines_.empty() && deadlines_.top().first <= now) {
+    const auto [at, index] = deadlines_.top();
+    deadlines_.pop();
+    End& end = *ends_[index];
+    if (end.watched != at) continue;
+    end.watched = Time::never();
+    if (!end.connected) continue;
+    if (end.requester.deadline() <= now) {
+      count_outcome(end.requester.expire(end.pool));
+      report_finished(end);
+      if (end.requester.state() == Requester::State::kError) break_down(end);
+    }
+    touch(end);
+  }
+}
+
+bool EmulatedNic::fetches(const End& end) {
+  return std::exchange(contexts_[end.index % contexts_.size()], end.index) != end.index;
 }
 
 }  // namespace rankwire

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <queue>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "dataplane/congestion/dcqcn.h"
@@ -25,14 +29,21 @@ struct EmulatedNicOptions {
   Bandwidth line;       ///< > 0
   uint32_t region_bytes = 4 << 20;
   Duration notification_interval = microseconds(50);
+  uint32_t queue_pairs = 1024;        ///< at a time
+  uint32_t contexts = kContexts;      ///< of queue pairs that stay on the chip, > 0
+  Duration fetch = nanoseconds(200);  ///< of a context that is not there, in which the line stands still
   NicMutant mutant = NicMutant::kNone;
+
+  /// About as many as the chips have room for: 2 MB at 375 B each (Kalia et al., Datacenter RPCs can be General and
+  /// Fast, NSDI 2019).
+  static constexpr uint32_t kContexts = 4096;
 };
 
-/// Frames leave one at a time at the rate of the line. Numbers of queue pairs are used again when all have been.
+/// Frames leave one at a time at the rate of the line, a fetch later where the context of their queue pair has made
+/// room for another's: each has one place, by its number. Numbers of queue pairs are used again when all have been.
 class EmulatedNic final : public NicUnderTest {
  public:
   static constexpr uint32_t kGuardBytes = 64 << 10;
-  static constexpr uint32_t kMostQueuePairs = 1024;
 
   /// `port` outlives it.
   EmulatedNic(FramePort& port, const EmulatedNicOptions& options);
@@ -80,11 +91,18 @@ class EmulatedNic final : public NicUnderTest {
   void report_finished(End& end);
   void break_down(End& end);
 
+  /// Something has changed for the queue pair: it may have something to send, and another deadline.
+  void touch(End& end);
+  void watch_deadline(End& end);
+  void expire_deadlines(Time now);
+  /// Whether the context of the queue pair was not on the chip, where it is now.
+  bool fetches(const End& end);
+
   bool transmit_one(Time now);
   bool transmit_answer(Time now, End& end);
   bool transmit_request(Time now, End& end);
   bool begin_frame(Frame& frame);
-  void end_frame(Time now, Frame& frame);
+  void end_frame(Time now, const End& end, Frame& frame);
   void add_payload(Frame& frame, uint64_t offset, uint32_t length);
 
   FramePort& port_;
@@ -93,6 +111,11 @@ class EmulatedNic final : public NicUnderTest {
   std::vector<uint8_t> memory_;
   std::vector<std::unique_ptr<End>> ends_;
   std::deque<uint32_t> destroyed_;  ///< numbers of those in `ends_`
+  std::set<size_t> busy_;           ///< of `ends_`: all that may have something to send
+  using Deadline = std::pair<Time, size_t>;
+  /// Of `ends_`; one that has another in the meantime is left in it.
+  std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
+  std::vector<size_t> contexts_;  ///< by place, whose it is
   size_t turn_of_ = 0;
   std::vector<WorkCompletion> completions_;
   std::map<std::string, uint64_t> counters_;

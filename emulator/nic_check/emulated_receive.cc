@@ -24,8 +24,12 @@ void EmulatedNic::receive(Time now, const Frame& frame) {
     count("rp_cnp_handled");
     return dcqcn_.notified(static_cast<uint32_t>(end.index), now);
   }
-  if (is_response(packet.opcode)) return receive_answer(now, end, packet);
-  receive_request(now, end, packet);
+  if (is_response(packet.opcode)) {
+    receive_answer(now, end, packet);
+  } else {
+    receive_request(now, end, packet);
+  }
+  touch(end);
 }
 
 void EmulatedNic::receive_request(Time now, End& end, const ParsedPacket& arrived) {

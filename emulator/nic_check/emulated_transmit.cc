@@ -11,8 +11,9 @@ bool EmulatedNic::begin_frame(Frame& frame) {
   return port_.allocate({&frame, 1}) == 1;
 }
 
-void EmulatedNic::end_frame(Time now, Frame& frame) {
+void EmulatedNic::end_frame(Time now, const End& end, Frame& frame) {
   line_free_ = now + serialization_time(line_bytes(frame.length()), options_.line);
+  if (fetches(end)) line_free_ += options_.fetch;
   if (port_.transmit(now, {&frame, 1}) == 0) port_.release({&frame, 1});
 }
 
@@ -24,22 +25,25 @@ void EmulatedNic::add_payload(Frame& frame, uint64_t offset, uint32_t length) {
 // One frame, if any may leave now. Queue pairs take turns; what is owed goes before requests.
 bool EmulatedNic::transmit_one(Time now) {
   const bool line_busy = now < line_free_;
-  for (size_t i = 0; i < ends_.size(); ++i) {
-    const size_t index = (turn_of_ + i) % ends_.size();
-    End& end = *ends_[index];
-    if (!end.connected) continue;
+  auto at = busy_.lower_bound(turn_of_);
+  for (size_t left = busy_.size(); left > 0; --left) {
+    if (at == busy_.end()) at = busy_.begin();
+    End& end = *ends_[*at];
     const bool answers =
         end.notifications > 0 || !end.extra.empty() || end.responder.response_pending() || end.responder.reply_owed();
-    const bool requests = end.requester.can_send(end.pool.options);
-    if (!answers && !requests) continue;
+    if (!end.connected || (!answers && !end.requester.can_send(end.pool.options))) {
+      at = busy_.erase(at);
+      continue;
+    }
     if (line_busy) {
       next_event_ = std::min(next_event_, line_free_);
       return false;
     }
     if (transmit_answer(now, end) || transmit_request(now, end)) {
-      turn_of_ = index + 1;
+      turn_of_ = end.index + 1;
       return true;
     }
+    ++at;
   }
   return false;
 }
@@ -51,7 +55,7 @@ bool EmulatedNic::transmit_answer(Time now, End& end) {
     --end.notifications;
     count("np_cnp_sent");
     write_congestion_notification(end.path, 64, frame);
-    end_frame(now, frame);
+    end_frame(now, end, frame);
     return true;
   }
   if ((pauses_.paused(now) & priority_bit(end.data_priority)) != 0) {
@@ -69,7 +73,7 @@ bool EmulatedNic::transmit_answer(Time now, End& end) {
     add_payload(frame, run.region_offset + run.offset, run.length);
     seal(frame);
     end.responder.responded(run);
-    end_frame(now, frame);
+    end_frame(now, end, frame);
     return true;
   }
   if (end.extra.empty() && !end.responder.reply_owed()) return false;
@@ -85,7 +89,7 @@ bool EmulatedNic::transmit_answer(Time now, End& end) {
     answer.syndrome = static_cast<uint8_t>(Syndrome::kNakInvalidRequest);
   if (is(NicMutant::kWrongMessageNumber)) answer.msn = (answer.psn - end.first_psn) & kPsnMask;
   write_acknowledgement(end.path, answer, frame);
-  end_frame(now, frame);
+  end_frame(now, end, frame);
   return true;
 }
 
@@ -116,13 +120,14 @@ bool EmulatedNic::transmit_request(Time now, End& end) {
   const bool ragged = run.offset > 0 && run.length > 0 && run.length < end.pool.options.mtu;
   const Bytes on_line = line_bytes(frame.length());
   end.requester.sent(end.pool, run, now);
+  watch_deadline(end);
   dcqcn_.sent(static_cast<uint32_t>(end.index), now, on_line);
   const Bandwidth rate = dcqcn_.allowance(static_cast<uint32_t>(end.index), now).rate;
   end.not_before = std::max(now, end.not_before) + serialization_time(on_line, rate);
   if (ragged && is(NicMutant::kNoRaggedEnd)) {
     port_.release({&frame, 1});
   } else {
-    end_frame(now, frame);
+    end_frame(now, end, frame);
   }
   return true;
 }

@@ -175,7 +175,7 @@ std::string band_text(const RunReader& record) {
         fmt::format("; ratio {}, {} .. {}", readable_ratio(ratio_of(*emulated, band->median)),
                     readable_ratio(ratio_of(*emulated, band->high)), readable_ratio(ratio_of(*emulated, band->low)));
   if (const auto turns = record.ensemble_turns(); turns && *turns < band->low)
-    text += fmt::format("; down to {} where NICs take turns at ports of several ranks", readable(*turns));
+    text += fmt::format("; down to {} where NICs take turns at ports of several ranks or channels", readable(*turns));
   if (const auto symmetric = symmetric_completion(record); symmetric && is_far(*band, *symmetric))
     text += fmt::format(
         "; {} of perfect symmetry is outside: groups that wait for each other in step, an unstable "

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace rankwire {
 
@@ -16,6 +17,7 @@ nlohmann::ordered_json parse_json(std::string_view text, const std::string& file
     const auto line = 1 + std::ranges::count(before, '\n');
     if (error.byte > text.size())
       fail_input("{}:{}: {}: it ends too early{}", file, line, what, text.empty() ? ", being empty" : "");
+    if (!is_utf8(text)) fail_input("{}:{}: {}: a text is not in UTF-8", file, line, what);
     fail_input("{}:{}: {}: {}", file, line, what, json_problem(error));
   }
 }

@@ -21,7 +21,34 @@ Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 double number_of(const Json& json) {
-  return json.is_null() ? std::nan("") : json.get<double>();
+  if (json.is_null()) return std::nan("");
+  if (!json.is_number()) fail_input("a number is expected, not {}", json.type_name());
+  return json.get<double>();
+}
+
+/// Throws Error(kInput) where it is none, or has no such member.
+const Json& suite_member(const Json& json, const char* key) {
+  if (!json.is_object()) fail_input("an object is expected, not {}", json.is_null() ? "null" : json.type_name());
+  const auto found = json.find(key);
+  if (found == json.end()) fail_input("the key '{}' is missing", key);
+  return *found;
+}
+
+/// The member as a `T`. Throws Error(kInput) naming it where it is of another kind.
+template <class T>
+T suite_value(const Json& json, const char* key) {
+  const Json& found = suite_member(json, key);
+  try {
+    return found.get<T>();
+  } catch (const Json::exception&) {
+    fail_input("'{}' is of the wrong kind: {}", key, found.type_name());
+  }
+}
+
+const Json& suite_list(const Json& json, const char* key) {
+  const Json& found = suite_member(json, key);
+  if (!found.is_array()) fail_input("'{}': a list is expected, not {}", key, found.type_name());
+  return found;
 }
 
 Json json_of(const Measured& m) {
@@ -35,10 +62,11 @@ Json json_of(const Measured& m) {
 }
 
 Measured measured_of(const Json& json) {
-  Measured m{json.at("name"), number_of(json.at("value")), json.at("unit"), json.at("subject")};
-  if (json.contains("low")) m.low = json["low"].get<double>();
-  if (json.contains("high")) m.high = json["high"].get<double>();
-  m.verdict = verdict_of(json.at("verdict").get<std::string>());
+  Measured m{suite_value<std::string>(json, "name"), number_of(suite_member(json, "value")),
+             suite_value<std::string>(json, "unit"), suite_value<std::string>(json, "subject")};
+  if (json.contains("low")) m.low = suite_value<double>(json, "low");
+  if (json.contains("high")) m.high = suite_value<double>(json, "high");
+  m.verdict = verdict_of(suite_value<std::string>(json, "verdict"));
   m.repetitions = json.value("repetitions", uint64_t{1});
   if (json.contains("variation")) m.variation = number_of(json["variation"]);
   return m;
@@ -52,8 +80,13 @@ Json json_of(const MeasuredCurve& curve) {
 }
 
 MeasuredCurve curve_of(const Json& json) {
-  MeasuredCurve curve{json.at("name"), json.at("x_name"), json.at("x_unit"), json.at("y_name"), json.at("y_unit"), {}};
-  for (const Json& point : json.at("points")) curve.points.push_back({number_of(point.at(0)), number_of(point.at(1))});
+  MeasuredCurve curve{suite_value<std::string>(json, "name"),   suite_value<std::string>(json, "x_name"),
+                      suite_value<std::string>(json, "x_unit"), suite_value<std::string>(json, "y_name"),
+                      suite_value<std::string>(json, "y_unit"), {}};
+  for (const Json& point : suite_list(json, "points")) {
+    if (!point.is_array() || point.size() != 2) fail_input("'points': [x, y] is expected, not {}", point.dump());
+    curve.points.push_back({number_of(point[0]), number_of(point[1])});
+  }
   return curve;
 }
 
@@ -81,18 +114,21 @@ Json json_of(const CaseResult& result) {
 }
 
 CaseResult result_of(const Json& json) {
-  CaseResult result{json.at("id"), json.at("title"), json.at("stimulus"), json.at("expectation"), json.at("source")};
-  result.outcome.verdict = verdict_of(json.at("verdict").get<std::string>());
-  result.outcome.reason = json.at("reason");
-  result.began_unix_ms = json.at("began_unix_ms");
-  result.took = std::chrono::milliseconds(json.at("took_ms").get<int64_t>());
-  result.folder = json.at("folder");
-  for (const Json& m : json.at("measurements")) result.outcome.measurements.push_back(measured_of(m));
-  for (const Json& curve : json.at("curves")) result.outcome.curves.push_back(curve_of(curve));
-  for (const Json& artefact : json.at("artefacts"))
-    result.outcome.artefacts.push_back(
-        {artefact.at("file"), artefact.at("what"), artefact.at("frames").get<std::vector<uint64_t>>()});
-  result.outcome.anomalies = json.at("anomalies").get<std::vector<std::string>>();
+  CaseResult result{suite_value<std::string>(json, "id"), suite_value<std::string>(json, "title"),
+                    suite_value<std::string>(json, "stimulus"), suite_value<std::string>(json, "expectation"),
+                    suite_value<std::string>(json, "source")};
+  result.outcome.verdict = verdict_of(suite_value<std::string>(json, "verdict"));
+  result.outcome.reason = suite_value<std::string>(json, "reason");
+  result.began_unix_ms = suite_value<int64_t>(json, "began_unix_ms");
+  result.took = std::chrono::milliseconds(suite_value<int64_t>(json, "took_ms"));
+  result.folder = suite_value<std::string>(json, "folder");
+  for (const Json& m : suite_list(json, "measurements")) result.outcome.measurements.push_back(measured_of(m));
+  for (const Json& curve : suite_list(json, "curves")) result.outcome.curves.push_back(curve_of(curve));
+  for (const Json& artefact : suite_list(json, "artefacts"))
+    result.outcome.artefacts.push_back({suite_value<std::string>(artefact, "file"),
+                                        suite_value<std::string>(artefact, "what"),
+                                        suite_value<std::vector<uint64_t>>(artefact, "frames")});
+  result.outcome.anomalies = suite_value<std::vector<std::string>>(json, "anomalies");
   return result;
 }
 
@@ -117,10 +153,11 @@ SuiteResult read_suite(const std::filesystem::path& file) {
   const Json json = parse_json(text.str(), file.string(), "is not the result of a suite");
   std::string place;
   try {
-    SuiteResult suite{json.at("suite"), json.at("rankwire").at("version"),
-                      json.at("properties").get<std::map<std::string, std::string>>()};
-    suite.interrupted = json.at("interrupted");
-    const Json& cases = json.at("cases");
+    SuiteResult suite{suite_value<std::string>(json, "suite"),
+                      suite_value<std::string>(suite_member(json, "rankwire"), "version"),
+                      suite_value<std::map<std::string, std::string>>(json, "properties")};
+    suite.interrupted = suite_value<bool>(json, "interrupted");
+    const Json& cases = suite_list(json, "cases");
     for (size_t i = 0; i < cases.size(); ++i) {
       place = fmt::format("cases[{}]: ", i);
       suite.cases.push_back(result_of(cases.at(i)));
@@ -129,7 +166,7 @@ SuiteResult read_suite(const std::filesystem::path& file) {
   } catch (const Json::exception& error) {
     fail_input("{}: is not the result of a suite: {}{}", file.string(), place, json_problem(error));
   } catch (const Error& error) {
-    fail_input("{}: {}{}", file.string(), place, error.what());
+    fail_input("{}: is not the result of a suite: {}{}", file.string(), place, error.what());
   }
 }
 

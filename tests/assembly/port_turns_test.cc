@@ -19,7 +19,7 @@ namespace {
 /// a ring: each sends half of the input, and then half of the result.
 class PortTurnsTest : public ::testing::Test {
  protected:
-  RunConfig config(int64_t bytes, const char* hosts = "{count: 2, npus: 2, nics: 1}", int ports = 2) {
+  RunConfig config(int64_t bytes, const char* hosts = "{count: 2, npus: 2, nics: 1}", int ports = 2, int channels = 1) {
     for (int rank = 0; rank < 4; ++rank)
       traces_.add({testing::collective(1, "sum").size(bytes).group(rank % 2 == 0 ? "even" : "odd")});
     std::ofstream(folder_ / "groups.json") << R"({"even": [0, 2], "odd": [1, 3]})";
@@ -28,7 +28,7 @@ class PortTurnsTest : public ::testing::Test {
                         << ", groups: groups.json}\nhosts: " << hosts
                         << "\nmapping: {policy: block}\nports: {count: " << ports
                         << ", device: memory, rate: 100Gbps}\nswitch: {latency: 1us, link_latency: 100ns}\n"
-                        << "collectives: {channels: 1, chunk: 1GiB}\n";
+                        << "collectives: {channels: " << channels << ", chunk: 1GiB}\n";
     return load_config(file, {});
   }
   Duration reference(const rankwire::Setup& setup) const {
@@ -84,6 +84,23 @@ TEST_F(PortTurnsTest, BoundThePacketsOfTheTwin) {
   ASSERT_EQ(twin.run().verdict, Verdict::kOk);
   const std::vector<Duration> times = twin.engine().rank_times();
   EXPECT_GE(*std::ranges::max_element(times), *completion_with_turns(twin.setup(), {stop_}));
+}
+
+// Each rank has a port, and two channels that share it: each sends a quarter in each of two steps.
+TEST_F(PortTurnsTest, AreThoseOfChannelsToo) {
+  TwinRun twin(config(256 << 10, "{count: 4, npus: 1, nics: 1}", 4, 2));
+  const Bytes quarter(64 << 10);
+  const Duration line = on_line(quarter), beyond = delay(twin.setup(), quarter);
+  ASSERT_GT(line, beyond);
+  EXPECT_EQ(reference(twin.setup()), (line * 2 + beyond) * 2 + nanoseconds(1200));
+  const auto with_turns = completion_with_turns(twin.setup(), {stop_});
+  ASSERT_TRUE(with_turns);
+  EXPECT_GE(*with_turns, line * 4);
+  EXPECT_LE(*with_turns, line * 4 + kHeads);
+  ASSERT_EQ(twin.run().verdict, Verdict::kOk);
+  const std::vector<Duration> times = twin.engine().rank_times();
+  EXPECT_GE(*std::ranges::max_element(times), *with_turns);
+  EXPECT_LT(*std::ranges::max_element(times), reference(twin.setup()));
 }
 
 TEST_F(PortTurnsTest, AreNothingToPortsOfOneRank) {

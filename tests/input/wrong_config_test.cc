@@ -253,6 +253,8 @@ const Mistake kMistakes[] = {
     {"TabBehindADash", "workload: {traces: t}\nports:\n-\trate: 1Gbps\n",
      ":3: a tab stands in the indentation; YAML takes spaces alone"},
     {"NotYamlBelowATab", "seed:\t1\nswitch: {loss: 1%\nname: 3\n", ":3: is not YAML: "},
+    {"NotUtf8", "GOODname: \"caf\xE9\"\n", ":3: is not in UTF-8: save it as that"},
+    {"KeyThatIsNotUtf8", "GOODn\xE9: 1\n", ":3: is not in UTF-8: save it as that"},
     {"Empty", "# nothing\n", ": is empty"},
     {"NotAMap", "- a\n- b\n", ":1: must be a map of keys"},
     {"TwoDocuments", "a: 1\n---\nb: 1\n", ":2: is a second document; a file holds one"},

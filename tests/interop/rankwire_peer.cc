@@ -31,8 +31,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "dataplane/dpdk/port.h"
+#include "dataplane/ports/lossy_port.h"
 #include "dataplane/roce/transport.h"
-#include "tests/interop/lossy_port.h"
 #include "tests/interop/peer_options.h"
 
 namespace rankwire::testing {

@@ -103,7 +103,8 @@ TEST(ReferenceBand, SaysWhatTurnsAtSharedPortsMayHide) {
   const RunReader record(folder.path());
   EXPECT_EQ(band_json(record)["turns_ps"], 25'000'000);
   EXPECT_EQ(band_json(record)["ratio_turns"], 2.0);
-  EXPECT_THAT(band_text(record), HasSubstr("; down to 25 us where NICs take turns at ports of several ranks"));
+  EXPECT_THAT(band_text(record),
+              HasSubstr("; down to 25 us where NICs take turns at ports of several ranks or channels"));
 }
 
 // 50 us are 1.67 of the reference's 30, and 1.25 of the median's 40.

@@ -194,13 +194,18 @@ TEST(SuiteFile, SaysWhatIsWrongWithIt) {
   const std::string whole = R"({"rankwire":{"version":"1"},"suite":"x","properties":{},"interrupted":false,"cases":)";
   for (const auto& [text, words] : std::initializer_list<std::pair<std::string, std::string>>{
            {"", "suite.json:1: is not the result of a suite: it ends too early, being empty"},
-           {"{}", "suite.json: is not the result of a suite: key 'suite' not found"},
-           {"[1]", "suite.json: is not the result of a suite: cannot use at() with array"},
+           {"{}", "suite.json: is not the result of a suite: the key 'suite' is missing"},
+           {"null", "suite.json: is not the result of a suite: an object is expected, not null"},
+           {"{\"suite\":\n\"caf\xE9\"}", "suite.json:2: is not the result of a suite: a text is not in UTF-8"},
+           {"{\"suite\":null}", "suite.json: is not the result of a suite: 'suite' is of the wrong kind: null"},
+           {whole + "null}", "suite.json: is not the result of a suite: 'cases': a list is expected, not null"},
+           {whole + "[null]}", "suite.json: is not the result of a suite: cases[0]: an object is expected, not null"},
+           {"[1]", "suite.json: is not the result of a suite: an object is expected, not array"},
            {"{\"suite\":\n7,}", "suite.json:2: is not the result of a suite: syntax error"},
            {"{\"suite\":\n", "suite.json:2: is not the result of a suite: it ends too early"},
-           {whole + "[{\"id\":7}]}", "suite.json: is not the result of a suite: cases[0]: type must be string"},
+           {whole + "[{\"id\":7}]}", "suite.json: is not the result of a suite: cases[0]: 'id' is of the wrong kind"},
            {whole + "[{\"id\":\"a\"}]}",
-            "suite.json: is not the result of a suite: cases[0]: key 'title' not found"}}) {
+            "suite.json: is not the result of a suite: cases[0]: the key 'title' is missing"}}) {
     std::ofstream(file) << text;
     EXPECT_THAT(suite_error(file), ::testing::HasSubstr(words)) << text;
     EXPECT_THAT(suite_error(file), ::testing::Not(::testing::HasSubstr("exception"))) << text;

@@ -2,10 +2,11 @@
 
 import json
 import shutil
+import time
 import unittest
 
-from bridge import BridgeTest, ip
-from rankwire import BINARY, FAILED, SOURCE, USAGE, rankwire, transformer
+from bridge import BridgeTest, command, ip
+from rankwire import BINARY, FAILED, SOURCE, USAGE, Run, rankwire, start, transformer
 
 PORTS = BridgeTest.PORTS
 
@@ -65,7 +66,42 @@ class Bridge(BridgeTest):
         # The bridge's latency, 20 us to the job if it could be stretched, is 5.
         self.assertGreater(run.summary["dilation"]["predictions"][0]["difference"], 0)
 
-    def test_devices_are_opened_anew_for_each_repetition(self):
+    def sweep(self, *axes):
+        """The points of a sweep over the bridge, and the packet sockets, by inode, that it had at one time or another."""
+        config = self.configuration_of(1024) | {"workload": {"generate": {"kind": "collective", "collective": {
+            "operation": "all_reduce", "ranks": PORTS, "min": "64KiB", "max": "64KiB", "iterations": 2, "warmup": 1}}}}
+        config["hosts"]["npus"] = 1
+        del config["dpdk"]  # whose arguments might leave no memory for the frames of larger windows
+        sockets = set()
+        with start("run", self.configuration(config), *(word for axis in axes for word in ("--sweep", axis)), "--json",
+                   "--out", self.folder / "sweep", "--force", prefix=self.inside()) as process:  # fmt: skip
+            while process.poll() is None:
+                open_now = command("ip", "netns", "exec", self.near, "cat", "/proc/net/packet").splitlines()[1:]
+                # Those that are bound to an interface: the driver has others while it opens one.
+                sockets.update(fields[-1] for fields in map(str.split, open_now) if fields[4] != "0")
+                time.sleep(0.02)
+            output, errors = process.communicate()
+        self.assertTrue(output, errors)
+        return json.loads(output)["points"], sockets
+
+    def test_a_sweep_has_its_devices_open_once(self):
+        points, sockets = self.sweep("transport.window=16,4", "transport.congestion_control.algorithm=none,dcqcn")
+        self.assertEqual([point["verdict"] for point in points], ["ok"] * 4)
+        self.assertEqual(len(sockets), PORTS)
+        for point in points:  # each counts its own frames
+            ports = Run(self.folder / "sweep" / point["folder"]).rows("ports", fidelity="emulated")
+            self.assertLess(max(int(row["tx_frames"]) for row in ports), 2000)
+
+    def test_a_sweep_opens_anew_what_a_point_changes(self):
+        points, sockets = self.sweep("transport.mtu=1024B,4096B")
+        self.assertEqual([point["verdict"] for point in points], ["ok", "ok"])
+        self.assertEqual(len(sockets), 2 * PORTS)
+        # The second cannot be had, and its neighbours run.
+        points, _ = self.sweep("ports[0].pfc=software,hardware,off")
+        self.assertEqual([point["verdict"] for point in points], ["ok", "failed", "ok"])
+        self.assertIn("'hardware' is not possible on port 'p0'", points[1]["reason"])
+
+    def test_devices_stay_open_for_each_repetition(self):
         config = self.configuration_of(1024)
         config["ports"][0]["queues"] = 2
         run = self.call("run", config, "--set", "run.repeat=3", prefix=self.inside())

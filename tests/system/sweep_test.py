@@ -70,6 +70,11 @@ class Sweeps(RankwireTest):
         for point in points:
             self.assertEqual([run["run"] for run in point["runs"]], ["emulated", "reference"])
             self.assertIsNotNone(point["ratio"])
+        # DPDK starts once in a process.
+        process = rankwire("run", self.configuration(config), "--sweep", "dpdk.memory=256MiB,512MiB", "--force",
+                           "--out", self.folder / "sweep")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertIn("in a process of its own: dpdk.memory is not the same for all", process.stderr)
         # What a sweep has no use for is not taken and forgotten.
         for option in ("--live", "--strict"):
             process = rankwire("run", self.configuration(config), "--sweep", "transport.window=4,16", option)

@@ -4,7 +4,7 @@
 #include "base/random.h"
 #include "dataplane/ports/frame_port.h"
 
-namespace rankwire::testing {
+namespace rankwire {
 
 /// Stands between a transport and a real port, which must outlive it: a capture on the wire shows neither what was lost
 /// on the way out nor that something was lost on the way in.
@@ -74,4 +74,4 @@ class LossyPort final : public FramePort {
   uint64_t lost_tx_ = 0, lost_rx_ = 0;
 };
 
-}  // namespace rankwire::testing
+}  // namespace rankwire
