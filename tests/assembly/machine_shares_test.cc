@@ -58,7 +58,7 @@ TEST(MachineShares, AreByPortsInTheOrderOfTheFile) {
   EXPECT_THAT(machines_of(config), ElementsAre("b", "a"));
   EXPECT_THAT(machine_of_ports(config, std::vector<std::string>{"a", "b"}), ElementsAre(1, 0, 1, 0));
   TemporaryFolder folder;
-  Setup setup;
+  rankwire::Setup setup;
   prepare(setup, config, folder.path());
   const WorkerShares shares = machine_shares(setup, std::vector<std::string>{"a", "b"});
   EXPECT_THAT(shares.ranks(0), ElementsAre(false, true, false, true));
@@ -82,7 +82,7 @@ TEST(MachineShares, AnEmulatedHostIsOnOneMachine) {
   std::vector<std::string> all = settings();
   for (const char* more : {"hosts.count=2", "hosts.npus=2", "hosts.nics=2"}) all.push_back(more);
   TemporaryFolder folder;
-  Setup setup;
+  rankwire::Setup setup;
   prepare(setup, load_config("", all), folder.path());
   try {
     machine_shares(setup, machines_of(setup.config));

@@ -1,6 +1,7 @@
 // Machines that are threads of a test.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -10,8 +11,13 @@
 #include <vector>
 
 #include "emulator/machines/links.h"
+#include "emulator/machines/machine_post.h"
 
 namespace rankwire::testing {
+
+/// For tests, which have no time to wait for what will not come.
+inline constexpr MachinePatience kShortPatience{.silence = std::chrono::milliseconds(300),
+                                                .presence = std::chrono::milliseconds(20)};
 
 /// Their mailboxes. Outlives the links.
 class FakeNetwork {

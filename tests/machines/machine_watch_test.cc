@@ -18,8 +18,6 @@ namespace {
 using testing::FakeLinks;
 using testing::FakeNetwork;
 
-constexpr MachinePatience kShort{.silence = std::chrono::milliseconds(300), .presence = std::chrono::milliseconds(20)};
-
 /// Until it is so, for ever: a test that hangs has a time-out.
 void wait_until(const std::function<bool()>& is_so) {
   while (!is_so()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -39,7 +37,7 @@ class WatchedTeams : public ::testing::Test {
     for (uint32_t i = 0; i < count; ++i)
       threads.emplace_back([&, i] {
         Machines machines(std::make_unique<FakeLinks>(network, i, std::string(1, static_cast<char>('a' + i))), "",
-                          kShort);
+                          testing::kShortPatience);
         Team own;
         {
           const MachineWatch watch(machines, own.team, own.jobs);

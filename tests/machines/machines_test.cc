@@ -19,8 +19,6 @@ using ::testing::ElementsAre;
 using testing::FakeLinks;
 using testing::FakeNetwork;
 
-constexpr MachinePatience kShort{.silence = std::chrono::milliseconds(300), .presence = std::chrono::milliseconds(20)};
-
 /// Each machine is a thread that does `act`, with what that throws.
 class MachineThreads : public ::testing::Test {
  protected:
@@ -34,7 +32,7 @@ class MachineThreads : public ::testing::Test {
       threads.emplace_back([&, i] {
         bool orderly = false;
         try {
-          Machines machines(std::make_unique<FakeLinks>(network, i, names[i], &orderly), "", kShort);
+          Machines machines(std::make_unique<FakeLinks>(network, i, names[i], &orderly), "", testing::kShortPatience);
           try {
             act(machines);
           } catch (const Error& error) {

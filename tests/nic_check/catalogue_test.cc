@@ -81,8 +81,12 @@ TEST(NicCatalogue, FindsWhereContextsNoLongerStayOnTheChip) {
   EXPECT_EQ(points.back().x, 2000);
   for (const MeasuredCurve::Point& point : points) {
     // Of two WRITEs the acknowledgement of the first one's is all that the clock sees.
-    if (point.x > 1) EXPECT_LE(point.y, 1e9 / 48.8 * 1.001) << point.x;
-    if (point.x >= 256) EXPECT_NEAR(point.y, 1e9 / 248.8, 1e9 / 248.8 * 0.1) << point.x;
+    if (point.x > 1) {
+      EXPECT_LE(point.y, 1e9 / 48.8 * 1.001) << point.x;
+    }
+    if (point.x >= 256) {
+      EXPECT_NEAR(point.y, 1e9 / 248.8, 1e9 / 248.8 * 0.1) << point.x;
+    }
   }
   const auto cliff =
       std::ranges::find(outcome.measurements, "queue pairs at which less than half of that is left", &Measured::name);
