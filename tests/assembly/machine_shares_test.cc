@@ -24,6 +24,7 @@ std::vector<std::string> settings() {
                                "workload.generate.hidden=64",
                                "workload.generate.sequence=16",
                                "workload.generate.vocabulary=100",
+                               "workload.generate.tensor_parallel=1",
                                "workload.generate.data_parallel=4",
                                "hosts.count=4",
                                "hosts.npus=1",
@@ -80,7 +81,8 @@ TEST(MachineShares, RefuseWhatOneMachineAloneCanDo) {
 // Two ranks of a host with a NIC each, behind ports on two machines.
 TEST(MachineShares, AnEmulatedHostIsOnOneMachine) {
   std::vector<std::string> all = settings();
-  for (const char* more : {"hosts.count=2", "hosts.npus=2", "hosts.nics=2"}) all.push_back(more);
+  for (const char* more : {"hosts.count=2", "hosts.npus=2", "hosts.nics=2", "mapping.policy=block"})
+    all.push_back(more);
   TemporaryFolder folder;
   rankwire::Setup setup;
   prepare(setup, load_config("", all), folder.path());

@@ -26,7 +26,7 @@ const Mistake kMistakes[] = {
     {"UnknownKey", "GOODswitch: {bufer: 16MiB}", ":3: key 'switch.bufer' is unknown; did you mean 'switch.buffer'?"},
     {"UnknownSection", "GOODtrasnport: {window: 3}", ":3: key 'trasnport' is unknown; did you mean 'transport'?"},
     {"UnknownFarKey", "GOODrecord: {colour: 3}",
-     ":3: key 'record.colour' is unknown; the keys here are messages, causes, fabric_interval, "
+     ":3: key 'record.colour' is unknown; the keys here are operations, messages, causes, fabric_interval, "
      "fabric_rows, rate_interval, rate_rows, capture"},
     {"UnknownPortKey", "workload: {traces: t}\nports:\n  - {rate: 1Gbps}\n  - rate: 1Gbps\n    nam: x\n",
      ":5: key 'ports[1].nam' is unknown; did you mean 'ports[1].name'?"},

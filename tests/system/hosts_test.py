@@ -147,8 +147,8 @@ class Hosts(RankwireTest):
         self.assertGreater(recorded, 0)
 
     def test_who_has_another_file_is_named(self):
-        own = self.configuration(self.config())
-        other = self.configuration(self.config(switch={"latency": "21us"}), name="other.yaml")
+        own = self.configuration(self.config(name="lab"))
+        other = self.configuration(self.config(name="lab", switch={"latency": "21us"}), name="other.yaml")
         process = self.on_machines(own, other, status=USAGE)
         self.assertEqual(process.stderr.count("machine 'b' differs from 'a'"), 1, process.stderr)
         self.assertIn("switch.latency is \"21us\", not \"20us\"", process.stderr)

@@ -86,8 +86,12 @@ class WorkerRun {
       RoceOptions roce;
       roce.payload = PayloadMode::kChecking;
       roce.profile.timeout_exponent = 14;  // 67 ms: a thread may wait for a core
-      if (c.use == PortUse::kShared)
+      if (c.use == PortUse::kShared) {
         for (const uint16_t owner : of_port) roce.nics.push_back(owner == worker);
+        // Each worker that has queues of a port announces all NICs behind it, but here each queue has a port of the
+        // switch.
+        roce.announcements = Announcements::kOmitted;
+      }
       auto transport = std::make_unique<WorkerTransport>(std::make_unique<RoceTransport>(roce, bindings[worker]),
                                                          worker, routes_, exchange_);
       std::vector<bool> has;
