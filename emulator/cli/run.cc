@@ -190,6 +190,7 @@ void run_part(const RunRequest& request, Machines& machines) {
 
 /// What one machine cannot go on for is the end of the run on all, and the leader says it.
 int run_on_machines(const RunRequest& request, Machines& machines) {
+  const bool is_new = !request.out.empty() && !std::filesystem::exists(request.out);
   int status = 0;
   try {
     if (!machines.leads()) {
@@ -203,6 +204,11 @@ int run_on_machines(const RunRequest& request, Machines& machines) {
     const Error error = own != nullptr ? *own : Error(ErrorKind::kRun, exception.what());
     machines.fail(error);
     machines.leave();
+    if (machines.leads() && is_new) {  // the others' folders in it may have gone after it was to go
+      std::error_code ignored;
+      std::filesystem::remove(std::filesystem::path(request.out) / kPartsFolder, ignored);
+      std::filesystem::remove(request.out, ignored);
+    }
     if (machines.leads() || machines.is_gone(0)) throw;
     return error.kind() == ErrorKind::kInput ? 2 : 1;
   }
