@@ -20,7 +20,7 @@
 namespace rankwire::bench {
 namespace {
 
-constexpr uint32_t kPathRanks = 1024, kNodes = 10'000, kMembers = 8;
+constexpr uint32_t kPathRanks = 1024, kNodesOfPath = 10'000, kMembers = 8;
 
 /// In turns a rank computes and all-reduces, first with its neighbours, then with those that stand where it does among
 /// theirs, so that lateness of one rank reaches all of them.
@@ -33,9 +33,9 @@ uint32_t group_of(uint32_t rank, uint32_t node) {
 }
 
 void write_nodes(RunRecorder& recorder) {
-  std::vector<NodeInfo> nodes(kNodes);
+  std::vector<NodeInfo> nodes(kNodesOfPath);
   for (uint32_t rank = 0; rank < kPathRanks; ++rank) {
-    for (uint32_t i = 0; i < kNodes; ++i) {
+    for (uint32_t i = 0; i < kNodesOfPath; ++i) {
       NodeInfo& node = nodes[i] = {.rank = RankId(rank), .node = i, .id = i + 1, .job = JobId(0)};
       node.kind = reduces(i) ? "all_reduce" : "compute";
       node.name = fmt::format("layer{}.{}", i / 8, reduces(i) ? "grads" : "forward");
@@ -52,7 +52,7 @@ void write_run(RunRecorder& recorder, Fidelity fidelity, uint32_t seed) {
   RunRecorder::Run run = recorder.begin({.fidelity = fidelity, .clock = "virtual", .ranks = kPathRanks, .seed = seed});
   std::vector<Time> now(kPathRanks);
   std::vector<OperationRecord> rows(kPathRanks);
-  for (uint32_t node = 0; node < kNodes; ++node) {
+  for (uint32_t node = 0; node < kNodesOfPath; ++node) {
     std::vector<Time> ready(2 * kPathRanks / kMembers);
     for (uint32_t rank = 0; rank < kPathRanks; ++rank) {
       if (reduces(node)) ready[group_of(rank, node)] = std::max(ready[group_of(rank, node)], now[rank]);
@@ -119,7 +119,7 @@ void critical_path_large(Dpdk&) {
   const Waterfall gap = waterfall(record, *record.emulated(), path, emulated, reference);
   steps.done("the gap along the path");
   std::printf("critical_path %u ranks x %u executions, of 2 runs: %zu and %zu steps, %.2f s, CPU %.2f s\n", kPathRanks,
-              kNodes, path.steps.size(), of_reference.steps.size(), steps.total(), cpu_seconds() - cpu);
+              kNodesOfPath, path.steps.size(), of_reference.steps.size(), steps.total(), cpu_seconds() - cpu);
   slack_table(record, emulated);
   steps.done("and the slack of all executions");
 }
