@@ -1,10 +1,12 @@
 #include "proto/trace_json.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <deque>
 #include <limits>
 #include <optional>
+#include <string_view>
 
 #include "base/error.h"
 #include "proto/attribute_copy.h"
@@ -177,11 +179,14 @@ void read_attribute(dom::element element, const Place& place, TraceAttribute& at
   }
 }
 
+constexpr std::array<std::string_view, 3> kOneOfEachNode{"id", "name", "type"};
+
 /// False when the object is GlobalMetadata.
 bool read_message(dom::object object, const Place& place, TraceNode& node, std::deque<std::string>& lists) {
-  bool is_node = false;
+  bool is_node = false, is_known = false;
   for (const auto& [key, value] : object) {
     is_node = is_node || (key != "version" && key != "attr");
+    is_known = is_known || std::ranges::find(kOneOfEachNode, key) != kOneOfEachNode.end();
     if (key == "id") {
       node.id = unsigned_of(value, key, place);
     } else if (key == "name") {
@@ -205,6 +210,7 @@ bool read_message(dom::object object, const Place& place, TraceNode& node, std::
         read_attribute(attribute, place, node.attributes.emplace_back(), lists);
     }
   }
+  if (is_node && !is_known) place.fail("has neither 'id' nor 'name' nor 'type', as a node of Chakra has");
   return is_node;
 }
 

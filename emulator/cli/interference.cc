@@ -68,7 +68,9 @@ class InterferenceRuns {
                             .jobs = request_.kind == RunKind::kEmulated ? 1
                                                                         : request_.processes.value_or(std::max(
                                                                               1u, std::thread::hardware_concurrency())),
-                            .others = {}};
+                            .others = {},
+                            .columns = {},
+                            .open = &open_};
     for (size_t i = 0; i < plan_.runs.size(); ++i) {
       InterferenceRun& run = plan_.runs[i];
       std::optional<std::vector<std::string>> settings;
@@ -123,6 +125,7 @@ class InterferenceRuns {
   const InterferenceRequest& request_;
   const RunConfig& config_;
   const std::filesystem::path folder_;
+  OpenPorts open_;
   Interference& plan_;
   std::vector<std::optional<Time>> begins_;  // by number of the job
 };

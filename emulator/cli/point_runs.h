@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/assembly/open_ports.h"
 #include "emulator/assembly/run.h"
 #include "emulator/report/sweep.h"
 
@@ -24,6 +25,7 @@ struct PointRunOptions {
   uint32_t jobs = 1;  ///< processes at a time, > 0; of several each has one thread (`simulation.threads`), unless told
   std::vector<std::string> others;        ///< folders of points that another call runs, and whose runs stay
   std::vector<SweepColumn> columns = {};  ///< of the points' summaries, to be read as well
+  OpenPorts* open = nullptr;  ///< of all emulated runs of this process, where other calls follow; null: the call's own
 };
 
 /// Removes the runs that the folder holds of points that are neither among these nor others. Returns when all have

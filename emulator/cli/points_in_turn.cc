@@ -79,7 +79,9 @@ std::string obstacle_to_one_process(const std::vector<PointRun>& runs) {
 }
 
 size_t run_points_in_turn(const PointRunOptions& options, const std::vector<PointRun>& runs) {
-  OpenPorts open{.dpdk = nullptr, .for_any_window = true};
+  OpenPorts own;
+  OpenPorts& open = options.open != nullptr ? *options.open : own;
+  open.for_any_window = true;
   std::atomic<uint64_t> ended = 0;
   const Progress progress(
       "runs", runs.size(), [&ended] { return ended.load(); }, "points");

@@ -242,6 +242,8 @@ Tree read_yaml_text(const std::string& text, const Origin& origin) {
 }
 
 void apply_setting(Tree& root, std::string_view setting) {
+  // YAML would take a byte order mark of UTF-16 for what it says.
+  if (!is_utf8(setting)) fail_input("--set: a key or its value is not in UTF-8");
   const Origin origin{fmt::format("--set {}", setting), std::filesystem::current_path()};
   const size_t equals = setting.find('=');
   if (equals == std::string_view::npos) fail_at(origin, "has no '='; write for example --set transport.window=32");

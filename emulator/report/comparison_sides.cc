@@ -118,7 +118,9 @@ std::optional<std::string> workload_difference(const RunReader& base, const RunR
   if (mine == nullptr || its == nullptr) return std::nullopt;
   if (mine->start.ranks != its->start.ranks) return fmt::format("{} and {} ranks", mine->start.ranks, its->start.ranks);
   if (!is_whole(base) || !is_whole(other)) return std::nullopt;
-  return difference_of(workload_of(base), workload_of(other));
+  const Workload first = workload_of(base), second = workload_of(other);
+  if (first.empty() || second.empty()) return std::nullopt;  // its operations were not to be recorded
+  return difference_of(first, second);
 }
 
 }  // namespace rankwire

@@ -302,6 +302,7 @@ TEST_F(Config, SettingErrorsNameTheSetting) {
   EXPECT_EQ(error_of(kMinimal, {"ports[4].rate=1Gbps"}), "--set ports[4].rate=1Gbps: index 4 is outside the list of 4");
   EXPECT_EQ(error_of(kMinimal, {"seed"}), "--set seed: has no '='; write for example --set transport.window=32");
   EXPECT_EQ(error_of(kMinimal, {"seed="}), "--set seed=: has no value; null removes the key");
+  EXPECT_EQ(error_of(kMinimal, {"name=caf\xE9"}), "--set: a key or its value is not in UTF-8");
   EXPECT_THAT(error_of(kMinimal, {"a..b=1"}), HasSubstr("'a..b' is not a key"));
   EXPECT_THAT(error_of(kMinimal, {"seed.x=1", "seed.x.y=1"}), HasSubstr("'y' follows what has no keys"));
   EXPECT_THAT(error_of(kMinimal, {"seed=[1"}), HasSubstr("--set seed=[1: the value is not YAML"));

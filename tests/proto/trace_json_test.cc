@@ -117,6 +117,7 @@ TEST(TraceJson, SaysWhatIsWrongAndWhere) {
       {R"({"dataDeps": 3})", "dataDeps is no list"},
       {R"({"name": 3})", "name is no text"},
       {R"({"attr": [3]})", "attr is no object"},
+      {R"({"header": 5})", "node 0 of the JSON: has neither 'id' nor 'name' nor 'type'"},
       {R"({"id": "1"}{"id": )", "the JSON ends within node 1"},
       {R"({"id": 1,,})", "node 0 of the JSON at byte 0"},
       {R"({"schema": "1.0.1", "nodes": []})", "another kind than Chakra's, such as PyTorch's"},
