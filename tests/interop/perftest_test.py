@@ -28,7 +28,7 @@ TCP_PORT = 18515
 DEADLINE = 600  # s, of a server: up to seven clients in turn, on a slow machine
 # Less than an emulated guest takes: otherwise what it reads waits in front of it, seen only from its end.
 RATE = "50Mbps"
-TOLERANCE = 0.05
+TOLERANCE = 0.08  # perftest counts from before its first message to after its last
 MIB = 1 << 20
 
 
@@ -53,7 +53,10 @@ class Server:
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        self.greeting = self.process.stderr.readline()
+        greeting = self.process.stderr.readline()
+        if "waits for perftest clients" not in greeting:
+            self.close()
+            raise AssertionError(f"{' '.join(map(str, command))}: {greeting}")
 
     def results(self):
         """Exit status and what was printed, when all clients have gone."""
@@ -108,7 +111,10 @@ class Perftest(unittest.TestCase):
         with self.server(network, len(commands), *options) as server:
             outputs = []
             for command in commands:
-                status, output = self.guest.run(f"{command} -d rxe0 -F -x {self.gid_index(network)} {HOST}")
+                client = f"{command} -d rxe0 -F -x {self.gid_index(network)} {HOST}"
+                status, output = self.guest.run(client)
+                if "Couldn't connect" in output and server.process.poll() is None:
+                    status, output = self.guest.run(client)  # the guest's own TCP, where it stood still for long
                 self.assertEqual(status, 0, f"{command}: {output}")
                 outputs.append(output)
             status, results, errors = server.results()
