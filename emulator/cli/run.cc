@@ -223,7 +223,8 @@ RunKind simulation_kind(bool twin) {
 }
 
 int run_emulation(const RunRequest& request) {
-  if (is_launched()) {
+  // Runs that follow each other in one process are not on several machines: ports that name one are refused.
+  if (request.open == nullptr && is_launched()) {
     Machines machines(join_machines(), request.machine);
     if (machines.count() > 1) return run_on_machines(request, machines);
     machines.leave();

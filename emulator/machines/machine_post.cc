@@ -67,19 +67,17 @@ void MachinePost::take_in(MachineMessage message, Clock::time_point now) {
 }
 
 std::optional<std::string> MachinePost::take(uint32_t from, MachineTag tag) {
-  const auto found = arrived_.find({from, tag});
-  if (found == arrived_.end() || found->second.empty()) return std::nullopt;
-  std::string bytes = std::move(found->second.front());
-  found->second.pop_front();
+  std::deque<std::string>& waiting = arrived_[{from, tag}];
+  if (waiting.empty()) return std::nullopt;
+  std::string bytes = std::move(waiting.front());
+  waiting.pop_front();
   return bytes;
 }
 
 std::optional<std::string> MachinePost::take_last(uint32_t from, MachineTag tag) {
-  const auto found = arrived_.find({from, tag});
-  if (found == arrived_.end() || found->second.empty()) return std::nullopt;
-  std::string bytes = std::move(found->second.back());
-  found->second.clear();
-  return bytes;
+  std::optional<std::string> newest;
+  while (std::optional<std::string> next = take(from, tag)) newest = std::move(next);
+  return newest;
 }
 
 }  // namespace rankwire

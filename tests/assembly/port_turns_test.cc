@@ -17,6 +17,15 @@ namespace {
 
 /// Four ranks, two behind each of two ports of 100 Gb/s; ranks 0 and 2, and ranks 1 and 3, reduce among themselves, in
 /// a ring: each sends half of the input, and then half of the result.
+/// A message's time on a line of 100 Gb/s, and from its last bit to its delivery.
+Duration on_line(Bytes message) {
+  return serialization_time(line_size(message, rocev2_framing(Bytes(4096))), Bandwidth(100'000'000'000));
+}
+Duration delay(const rankwire::Setup& setup, Bytes message) {
+  const Network network = reference_network(setup);
+  return forwarding_time(network, network.routes.front(), message);
+}
+
 class PortTurnsTest : public ::testing::Test {
  protected:
   RunConfig config(int64_t bytes, const char* hosts = "{count: 2, npus: 2, nics: 1}", int ports = 2, int channels = 1) {
@@ -34,6 +43,16 @@ class PortTurnsTest : public ::testing::Test {
   Duration reference(const rankwire::Setup& setup) const {
     return run_unrecorded(setup, {.label = "reference"}, reference_network(setup), {stop_})->completion;
   }
+  /// Of two steps, in each of which two messages share a port, the reference has the delay of both and turns have none.
+  void expect_hidden_delay(const rankwire::Setup& setup, Bytes message) const {
+    const Duration line = on_line(message), beyond = delay(setup, message);
+    ASSERT_GT(line, beyond);
+    EXPECT_EQ(reference(setup), (line * 2 + beyond) * 2 + nanoseconds(1200));
+    const auto with_turns = completion_with_turns(setup, {stop_});
+    ASSERT_TRUE(with_turns);
+    EXPECT_GE(*with_turns, line * 4);
+    EXPECT_LE(*with_turns, line * 4 + kHeads);
+  }
 
   const testing::TemporaryFolder folder_;
   testing::TraceSet traces_;
@@ -42,27 +61,11 @@ class PortTurnsTest : public ::testing::Test {
   const Duration kHeads = Duration(64 * 80) * 4 + nanoseconds(10);
 };
 
-/// A message's time on a line of 100 Gb/s, and from its last bit to its delivery.
-Duration on_line(Bytes message) {
-  return serialization_time(line_size(message, rocev2_framing(Bytes(4096))), Bandwidth(100'000'000'000));
-}
-Duration delay(const Setup& setup, Bytes message) {
-  const Network network = reference_network(setup);
-  return forwarding_time(network, network.routes.front(), message);
-}
-
 // Halves of 64 KiB are 5.4 us on the line and 1.5 us beyond: the other rank's message hides all of that. The reference
 // ends with an acknowledgement, 1.2 us after the last message.
 TEST_F(PortTurnsTest, HideTheDelayBehindAnothersMessage) {
   const TwinRun twin(config(128 << 10));
-  const Bytes half(64 << 10);
-  const Duration line = on_line(half), beyond = delay(twin.setup(), half);
-  ASSERT_GT(line, beyond);
-  EXPECT_EQ(reference(twin.setup()), (line * 2 + beyond) * 2 + nanoseconds(1200));
-  const auto with_turns = completion_with_turns(twin.setup(), {stop_});
-  ASSERT_TRUE(with_turns);
-  EXPECT_GE(*with_turns, line * 4);
-  EXPECT_LE(*with_turns, line * 4 + kHeads);
+  expect_hidden_delay(twin.setup(), Bytes(64 << 10));
 }
 
 // Halves of 4 KiB are 0.34 us on the line, which is all that another's message hides of what is beyond: of two steps,
@@ -89,17 +92,10 @@ TEST_F(PortTurnsTest, BoundThePacketsOfTheTwin) {
 // Each rank has a port, and two channels that share it: each sends a quarter in each of two steps.
 TEST_F(PortTurnsTest, AreThoseOfChannelsToo) {
   TwinRun twin(config(256 << 10, "{count: 4, npus: 1, nics: 1}", 4, 2));
-  const Bytes quarter(64 << 10);
-  const Duration line = on_line(quarter), beyond = delay(twin.setup(), quarter);
-  ASSERT_GT(line, beyond);
-  EXPECT_EQ(reference(twin.setup()), (line * 2 + beyond) * 2 + nanoseconds(1200));
-  const auto with_turns = completion_with_turns(twin.setup(), {stop_});
-  ASSERT_TRUE(with_turns);
-  EXPECT_GE(*with_turns, line * 4);
-  EXPECT_LE(*with_turns, line * 4 + kHeads);
+  expect_hidden_delay(twin.setup(), Bytes(64 << 10));
   ASSERT_EQ(twin.run().verdict, Verdict::kOk);
   const std::vector<Duration> times = twin.engine().rank_times();
-  EXPECT_GE(*std::ranges::max_element(times), *with_turns);
+  EXPECT_GE(*std::ranges::max_element(times), *completion_with_turns(twin.setup(), {stop_}));
   EXPECT_LT(*std::ranges::max_element(times), reference(twin.setup()));
 }
 
