@@ -66,12 +66,13 @@ class FabricAgenda {
   /// Throws std::bad_alloc.
   FabricAgenda(std::vector<uint32_t> groups, Duration reach, uint32_t capacity)
       : groups_(std::move(groups)),
-        shift_(static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>(std::min(reach, kLongest).ps) >> kSlotBits))),
-        width_(std::min(reach, kLongest).ps >> shift_),
-        bits_(static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>((width_ << shift_) - 1)))),
         group_bits_(static_cast<uint32_t>(
             groups_.empty() ? 0 : std::bit_width(*std::max_element(groups_.begin(), groups_.end())))),
         single_(group_bits_ == 0),
+        shift_(static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>(std::min(reach, kLongest).ps) >>
+                                                    (single_ ? kSlotBitsOfSingle : kSlotBits)))),
+        width_(std::min(reach, kLongest).ps >> shift_),
+        bits_(static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>((width_ << shift_) - 1)))),
         capacity_(capacity),
         current_(first_of_window(Time::long_ago())),
         own_(capacity),
@@ -150,8 +151,9 @@ class FabricAgenda {
   static constexpr uint32_t kMostBehind = 24;
 
  private:
-  static constexpr int64_t kSlots = 2048;   // at hand, a power of two
-  static constexpr uint32_t kSlotBits = 4;  // of the slots of a window, which are 8 .. 15
+  static constexpr int64_t kSlots = 4096;           // at hand, a power of two
+  static constexpr uint32_t kSlotBits = 4;          // of the slots of a window, which are 8 .. 15
+  static constexpr uint32_t kSlotBitsOfSingle = 6;  // 32 .. 63, since each is put in order by comparing
   static constexpr Duration kLongest{1 << 24};
   static constexpr uint32_t kDigit = 10;    // bits
   static constexpr uint32_t kFew = 128;     // events that are sooner compared than counted
@@ -343,11 +345,11 @@ class FabricAgenda {
   }
 
   const std::vector<uint32_t> groups_;
+  const uint32_t group_bits_;
+  const bool single_;     ///< all ports are of group 0
   const uint32_t shift_;  ///< a slot is 2^shift_ ps
   const int64_t width_;   ///< of a window, in slots
   const uint32_t bits_;   ///< of times since a window's begin
-  const uint32_t group_bits_;
-  const bool single_;  ///< all ports are of group 0
   const uint32_t capacity_;
   uint32_t size_ = 0;
   // The open window.
