@@ -149,6 +149,9 @@ class DpdkPort final : public FramePort {
   }
 
   uint32_t length(FrameBuffer buffer) const noexcept override { return static_cast<rte_mbuf*>(buffer)->pkt_len; }
+  const uint8_t* head(FrameBuffer buffer) const noexcept override {
+    return rte_pktmbuf_mtod(static_cast<const rte_mbuf*>(buffer), const uint8_t*);
+  }
 
   size_t receive(Time now, std::span<Frame> frames) noexcept override {
     std::array<rte_mbuf*, kMbufBurst> mbufs;

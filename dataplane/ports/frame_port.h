@@ -81,6 +81,8 @@ class FramePort {
   virtual void discard(std::span<const FrameBuffer> buffers) noexcept = 0;
   /// Bytes of a complete frame that is not sent.
   virtual uint32_t length(FrameBuffer buffer) const noexcept = 0;
+  /// Where the headers of such a frame begin; null where the port does not tell.
+  virtual const uint8_t* head([[maybe_unused]] FrameBuffer buffer) const noexcept { return nullptr; }
   virtual size_t receive(Time now, std::span<Frame> frames) noexcept = 0;
   virtual void release(std::span<const Frame> frames) noexcept = 0;
   /// In virtual time: sends one frame that the other end receives at `arrival`, which may be later than now; those of a

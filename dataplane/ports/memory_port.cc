@@ -89,6 +89,9 @@ class alignas(64) MemoryPort final : public FramePort {
   void discard(std::span<const FrameBuffer> buffers) noexcept override { cancel(buffers); }
 
   uint32_t length(FrameBuffer buffer) const noexcept override { return pool_.shape(buffer).length(); }
+  const uint8_t* head(FrameBuffer buffer) const noexcept override {
+    return static_cast<const uint8_t*>(buffer) + kHeaderRoom - pool_.shape(buffer).header_length;
+  }
 
   size_t receive(Time now, std::span<Frame> frames) noexcept override {
     const size_t n = pop(now, frames);

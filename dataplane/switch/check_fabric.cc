@@ -43,6 +43,9 @@ void check_fabric(const Topology& topology, size_t hosts, std::span<const Fabric
   if (hosts != topology.hosts.size()) {
     fail_input("{} hosts' ports for {} hosts of the fabric", hosts, topology.hosts.size());
   }
+  if (!options.served.empty() && options.served.size() != hosts) {
+    fail_input("{} hosts are served or not, of {}", options.served.size(), hosts);
+  }
   if (devices.size() != 1 && devices.size() != topology.switches.size()) {
     fail_input("options of {} switches for a fabric of {}", devices.size(), topology.switches.size());
   }

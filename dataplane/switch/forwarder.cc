@@ -1,8 +1,8 @@
 #include "dataplane/switch/forwarder.h"
 
-#include <cstring>
 #include <optional>
 
+#include "dataplane/ports/copy_frame.h"
 #include "dataplane/switch/transit.h"
 #include "dataplane/wire/pause.h"
 
@@ -10,7 +10,12 @@ namespace rankwire {
 
 FabricForwarder::FabricForwarder(FabricTables& tables, FrameReader& reader, FabricOutputs& outputs,
                                  const FabricOptions& options)
-    : tables_(tables), reader_(reader), outputs_(outputs), balancing_(options.balancing), routes_(tables.topology) {
+    : tables_(tables),
+      reader_(reader),
+      outputs_(outputs),
+      balancing_(options.balancing),
+      served_(options.served),
+      routes_(tables.topology) {
   edges_.reserve(tables.hosts.size());
   for (uint32_t port = tables.first_host_port; port < tables.port_count; ++port)
     edges_.push_back(routes_.destination(SwitchId(tables.ports[port].device)));
@@ -49,7 +54,8 @@ void FabricForwarder::arrive(uint32_t number, uint32_t handle, Time now) noexcep
 }
 
 bool FabricForwarder::floods_to(uint32_t output) const noexcept {
-  return tables_.is_host_port(output) || routes_.in_tree(output / 2);
+  if (!tables_.is_host_port(output)) return routes_.in_tree(output / 2);
+  return served_.empty() || served_[output - tables_.first_host_port];
 }
 
 /// Copies for all other hosts and branches of the tree but the last, which gets the frame itself.
@@ -79,13 +85,7 @@ void FabricForwarder::copy_to(uint32_t output, uint32_t handle, Time now) noexce
     ++counters.copy_failures;
     return;
   }
-  std::memcpy(copy.head, frame.head, frame.head_length);
-  copy.head_length = frame.head_length;
-  copy.payload = frame.payload;
-  copy.payload_length = frame.payload_length;
-  copy.tail_length = frame.tail_length;
-  std::memcpy(copy.tail, frame.tail, sizeof copy.tail);
-  copy.arrival = frame.arrival;
+  copy_frame(frame, copy);
   const uint32_t added = tables_.packets.take(copy);
   tables_.packets[added] = packet;
   ++counters.flood_copies;

@@ -60,6 +60,7 @@ class FabricForwarder {
   FrameReader& reader_;
   FabricOutputs& outputs_;
   const LoadBalancingOptions balancing_;
+  const std::vector<bool> served_;  ///< by host; empty: all
   Routes routes_;
   std::vector<uint32_t> edges_;  ///< by host: its switch, as Routes::destination tells it
 };

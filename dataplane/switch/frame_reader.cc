@@ -1,16 +1,6 @@
 #include "dataplane/switch/frame_reader.h"
 
-#include <numeric>
-
 namespace rankwire {
-namespace {
-
-uint64_t mac_number(const MacAddress& mac) {
-  return std::accumulate(mac.bytes.begin(), mac.bytes.end(), uint64_t{0},
-                         [](uint64_t number, uint8_t byte) { return number << 8 | byte; });
-}
-
-}  // namespace
 
 FrameReader::FrameReader(FabricTables& tables, const FabricOptions& options)
     : tables_(tables),

@@ -1,5 +1,7 @@
 #include "dataplane/switch/frames.h"
 
+#include <numeric>
+
 #include "dataplane/wire/headers.h"
 #include "dataplane/wire/load_word.h"
 #include "fabric/ecmp_hash.h"
@@ -54,6 +56,15 @@ void read_class(uint8_t traffic_class, FrameHeaders& headers) {
 }
 
 }  // namespace
+
+uint64_t mac_number(const MacAddress& mac) noexcept {
+  return std::accumulate(mac.bytes.begin(), mac.bytes.end(), uint64_t{0},
+                         [](uint64_t number, uint8_t byte) { return number << 8 | byte; });
+}
+
+uint64_t destination_of(const uint8_t* head) noexcept {
+  return mac_at(head);
+}
 
 FrameHeaders read_headers(const Frame& frame) noexcept {
   FrameHeaders headers;

@@ -19,6 +19,9 @@ struct FrameHeaders {
   bool ecn_capable = false;  ///< ECT(0) or ECT(1)
 };
 
+/// As FrameHeaders has it.
+uint64_t mac_number(const MacAddress& mac) noexcept;
+
 /// Group addresses, broadcast included.
 constexpr bool is_group(uint64_t mac) {
   return (mac >> 40 & 1) != 0;
@@ -32,6 +35,8 @@ constexpr bool is_runt(const Frame& frame) {
   return frame.head_length < 14;
 }
 
+/// Of a frame that is no runt, of which these are the first bytes.
+uint64_t destination_of(const uint8_t* head) noexcept;
 /// Reads `head` alone, behind at most one VLAN tag. `frame` is no runt.
 FrameHeaders read_headers(const Frame& frame) noexcept;
 

@@ -144,6 +144,7 @@ struct FabricOptions {
   uint32_t frames = 1 << 20;                ///< most that are in the fabric; beyond them hosts are not heard
   std::optional<SeriesOptions> series;
   FabricObserver* observer = nullptr;  ///< outlives the fabric; null: none
+  std::vector<bool> served;            ///< by host: gets frames from here, and not from another switch; empty: all do
   Doorbells* bells = nullptr;          ///< rung, by host, by all hosts' links; null: every step asks every host's port
   uint64_t seed = 1;                   ///< of loss, marks, flowlets and hashes
 };

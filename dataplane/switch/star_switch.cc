@@ -24,6 +24,7 @@ std::unique_ptr<VirtualFabric> make_star_switch(std::span<const SwitchPort> port
   fabric.series = options.series;
   fabric.observer = options.observer;
   fabric.bells = options.bells;
+  fabric.served = options.served;
   return std::make_unique<VirtualFabric>(star(lines), hosts, std::span(&device, 1), fabric);
 }
 

@@ -28,6 +28,7 @@ struct SwitchOptions {
   std::optional<SeriesOptions> series;
   FabricObserver* observer = nullptr;  ///< see FabricOptions
   Doorbells* bells = nullptr;          ///< the same
+  std::vector<bool> served;            ///< the same
 };
 
 /// One queue a port: no priorities and no flow control, but PAUSE is obeyed. Marking is by instantaneous queue length

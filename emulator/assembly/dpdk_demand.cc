@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "base/affinity.h"
 #include "dataplane/dpdk/demand.h"
 #include "dataplane/dpdk/vdev.h"
+#include "emulator/assembly/workers.h"
 
 namespace rankwire {
 namespace {
@@ -17,15 +19,21 @@ bool is_on(const PortConfig& port, const std::string& machine) {
   return machine.empty() || port.on == machine;
 }
 
+/// Of the embedded switch: each ring port has a link to each.
+uint32_t shards(const RunConfig& config) {
+  return switch_shards(config, worker_threads(config, one_of_each_core(allowed_cpus())).count);
+}
+
 void require_devices(const Setup& setup) {
   const RunConfig& config = setup.config;
   const uint32_t devices = dpdk_devices(config, setup.machine), most = most_dpdk_devices();
   if (devices <= most) return;
   if (config.ports.front().device == "ring") {
     fail_key(config.places, "ports",
-             "{} ring ports are {} devices of DPDK, which has room for {}: at most {} ports, or 'device: memory', of "
+             "{} ring ports are {} devices of DPDK, which has room for {}: at most {} ports{}, or 'device: memory', of "
              "which there may be any number",
-             config.ports.size(), devices, most, most / 2);
+             config.ports.size(), devices, most, most / (2 * shards(config)),
+             shards(config) > 1 ? fmt::format(" on a switch of {} shards", shards(config)) : "");
   }
   fail_key(config.places, "ports",
            "{} DPDK devices, but DPDK has room for {}: leave some out, or give one several ranks", devices, most);
@@ -104,7 +112,7 @@ uint32_t dpdk_devices(const RunConfig& config, const std::string& machine) {
   uint32_t devices = 0;
   for (const PortConfig& port : config.ports) {
     if (!is_on(port, machine)) continue;
-    if (port.device == "ring") devices += 2;
+    if (port.device == "ring") devices += 2 * shards(config);
     if (!port.embedded() && !port.is_rdma_device()) ++devices;
   }
   return devices;
@@ -118,6 +126,8 @@ Bytes dpdk_memory(const Setup& setup) {
     const PortConfig& port = config.ports[p];
     if (port.device == "ring") {
       memory += ring_link_memory({.queue_frames = kQueueFrames, .frames = frames_of_port(setup, PortId(p))});
+      for (uint32_t other = 1; other < shards(config); ++other)
+        memory += ring_link_memory({.queue_frames = kQueueFrames, .frames = kFramesOfOtherLinks});
     } else if (!port.embedded() && !port.is_rdma_device()) {
       // Where RDMA devices say the path MTU, it is known when they are open only.
       const uint32_t mtu = config.transport.mtu.value_or(kLargestPathMtu);

@@ -9,7 +9,8 @@
 
 namespace rankwire {
 
-constexpr uint32_t kQueueFrames = 4096;  ///< of a link to the embedded switch, each direction
+constexpr uint32_t kQueueFrames = 4096;       ///< of a link to the embedded switch, each direction
+constexpr uint32_t kFramesOfOtherLinks = 63;  ///< of a link to a shard of it by which nothing comes back
 
 /// The most frames that one port's ranks can have on the way: their windows of data, and what a full output queue
 /// holds.

@@ -238,7 +238,7 @@ class SharedTold {
 class Measurement {
  public:
   Measurement(const RunConfig& config, const std::filesystem::path& folder, const std::atomic<bool>& interrupted)
-      : own_core_(config.embedded_switch.own_core), interrupted_(interrupted) {
+      : core_(config.embedded_switch.core), interrupted_(interrupted) {
     const pid_t parent = ::getpid();
     child_ = ::fork();
     if (child_ < 0) fail_run("no process to measure in: {}", std::strerror(errno));
@@ -269,7 +269,7 @@ class Measurement {
     end();
     if (failure.empty() && WIFSIGNALED(status_)) failure = fmt::format("ended by signal {}", WTERMSIG(status_));
     if (failure.empty()) failure = told_->failure.data();
-    return {own_core_, told_->traffic, failure};
+    return {core_, told_->traffic, failure};
   }
 
  private:
@@ -285,7 +285,7 @@ class Measurement {
     child_ = 0;
   }
 
-  const bool own_core_;
+  const SwitchCore core_;
   const std::atomic<bool>& interrupted_;
   SharedTold told_;
   pid_t child_ = 0;  // 0: it has ended
@@ -317,14 +317,14 @@ Embedding measure_embedding(const RunConfig& config, const std::filesystem::path
   Embedding embedding{.mtu = config.transport.mtu.value_or(kLargestPathMtu)};
   try {
     if (rates_are_in_a_file(config)) fail_input("the rates of the fabric's cables are in a file");
-    std::vector<bool> cores{config.embedded_switch.own_core};
-    if (cores.front()) cores.push_back(false);
+    std::vector<SwitchCore> cores{config.embedded_switch.core};
+    if (cores.front() != SwitchCore::kShared) cores.push_back(SwitchCore::kShared);
     const Duration share(time.measured.ps / static_cast<int64_t>(cores.size()));
     std::filesystem::create_directories(folder);
     RunConfig small = fitting_run(config, folder, share);
     embedding.ports = static_cast<uint32_t>(small.ports.size());
-    for (const bool own : cores) {
-      small.embedded_switch.own_core = own;
+    for (const SwitchCore core : cores) {
+      small.embedded_switch.core = core;
       embedding.rates.push_back(Measurement(small, folder / "run", interrupted).rate(deadline, time.most));
     }
   } catch (const std::exception& error) {

@@ -27,7 +27,7 @@ struct EmbeddedTraffic {
 };
 
 struct EmbeddedRate {
-  bool own_core = false;  ///< it ran with `switch.core: own`, otherwise with `shared`
+  SwitchCore core = SwitchCore::kShared;  ///< it ran with
   EmbeddedTraffic traffic;
   std::string failure;  ///< why the traffic says nothing, in one line; empty when it does
 };
@@ -36,7 +36,7 @@ struct EmbeddedRate {
 struct Embedding {
   uint32_t ports = 0;               ///< of the small runs: those of the configuration, or the first of them
   uint32_t mtu = 0;                 ///< path MTU, bytes
-  std::vector<EmbeddedRate> rates;  ///< the configuration's `switch.core` first; after `own` comes `shared`
+  std::vector<EmbeddedRate> rates;  ///< the configuration's `switch.core` first; after others comes `shared`
   std::string failure;              ///< why there are no rates, in one line; empty when there are
 };
 

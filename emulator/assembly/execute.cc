@@ -180,6 +180,7 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
     if (told != nullptr && told->several()) worker.transport = told->transports[i];
     if (told != nullptr) worker.enter = [&enter, i] { return enter(i); };
     worker.background = background.of_worker(i);
+    if (testbed != nullptr) worker.devices = testbed->devices_of(i);
     if (execution.live == nullptr) continue;
     worker.live = &observers.emplace_back(*execution.live, i, *worker.engine, *worker.transport, live_routes);
   }
@@ -195,9 +196,8 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
   const JoinedTeam joined(execution.machine, crew, engines);
   execution.clock.start();
   if (testbed != nullptr) testbed->start(execution.clock);
-  return crew.run(
-      devices_of(execution), [&](ConnectionId connection) { return execution.transport.describe(connection); },
-      execution.clock, options, control.interrupted);
+  return crew.run([&](ConnectionId connection) { return execution.transport.describe(connection); }, execution.clock,
+                  options, control.interrupted);
 }
 
 /// What stands behind the transport, which is closed.

@@ -34,8 +34,12 @@ class Testbed {
   virtual std::span<const VerbsPort> verbs_ports() { return {}; }
   /// How DPDK devices are set for the run, in port order.
   virtual std::vector<PortSettingRow> settings() const { return {}; }
-  /// What the run loop must drive. Empty when the switch has a thread of its own or the device is a real one.
+  /// What must be driven. Empty when the switch has a thread of its own or the device is a real one.
   virtual std::span<Device* const> devices() = 0;
+  /// Of those the ones that a worker drives.
+  virtual std::span<Device* const> devices_of(uint32_t worker) {
+    return worker == 0 ? devices() : std::span<Device* const>();
+  }
   /// The run begins: starts the switch's thread, if it is to have one. `clock` outlives the testbed.
   virtual void start(Clock& clock) = 0;
   /// Called by each thread that is to use the ports but the one that made them: what it returns lives as long as it

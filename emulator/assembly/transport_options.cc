@@ -185,10 +185,10 @@ uint32_t default_timeout(const Setup& setup) {
     const Bytes most = lossless ? queued[p] : std::min(queued[p], config.embedded_switch.buffer);
     longest = std::max(longest, serialization_time(most, std::min(config.ports[p].rate, slowest)));
   }
-  uint32_t exponent = !config.ports.front().embedded()  ? kForeignDevice
-                      : config.workers.several()        ? kSeveralWorkers
-                      : config.embedded_switch.own_core ? kSwitchInThread
-                                                        : kSwitchInLoop;
+  uint32_t exponent = !config.ports.front().embedded()                  ? kForeignDevice
+                      : config.workers.several()                        ? kSeveralWorkers
+                      : config.embedded_switch.core == SwitchCore::kOwn ? kSwitchInThread
+                                                                        : kSwitchInLoop;
   while (exponent < 31 && ack_timeout(exponent) < longest * 2) ++exponent;
   return exponent;
 }

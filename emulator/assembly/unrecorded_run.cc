@@ -57,9 +57,8 @@ std::optional<UnrecordedResult> run_unrecorded(const Setup& setup, const Unrecor
   Crew crew({{.engine = &engine, .transport = &network, .background = is_quiet ? nullptr : background.of_worker(0)}});
   VirtualClock clock;
   const auto watched = control.watched({run.label, run.operations, [&] { return engine.nodes_completed(); }});
-  const RunResult result = crew.run(
-      {}, [&](ConnectionId connection) { return network.describe(connection); }, clock, run_options(setup.config),
-      control.interrupted);
+  const RunResult result = crew.run([&](ConnectionId connection) { return network.describe(connection); }, clock,
+                                    run_options(setup.config), control.interrupted);
   if (result.verdict != Verdict::kOk) return std::nullopt;
   return ended_result(engine.rank_times(), engine.job_spans());
 }

@@ -34,7 +34,7 @@ std::vector<uint32_t> local_domains(const TransportPlan& plan) {
 }
 
 uint32_t automatic_count(const RunConfig& config, size_t cores) {
-  if (config.ports.front().embedded()) return 1;
+  if (config.ports.front().embedded() && config.embedded_switch.core != SwitchCore::kSharded) return 1;
   const size_t spare = cores > kCoresForOthers ? cores - kCoresForOthers : 1;
   return static_cast<uint32_t>(std::min({spare, config.ports.size(), size_t{kMostWorkers}}));
 }
@@ -53,6 +53,10 @@ WorkerThreads worker_threads(const RunConfig& config, std::span<const uint32_t> 
   return threads;
 }
 
+uint32_t switch_shards(const RunConfig& config, uint32_t workers) {
+  return config.embedded_switch.core == SwitchCore::kSharded ? workers : 1;
+}
+
 uint32_t run_threads(const SimulationConfig& simulation) {
   if (simulation.threads) return *simulation.threads;
   const auto cores = static_cast<uint32_t>(one_of_each_core(allowed_cpus()).size());
@@ -60,7 +64,7 @@ uint32_t run_threads(const SimulationConfig& simulation) {
 }
 
 std::optional<std::string> core_finding(const RunConfig& config, const WorkerThreads& threads, size_t cores) {
-  const bool own_switch = config.ports.front().embedded() && config.embedded_switch.own_core;
+  const bool own_switch = config.ports.front().embedded() && config.embedded_switch.core == SwitchCore::kOwn;
   const size_t polling = threads.count + own_switch;
   if (threads.count == 1 || polling <= cores) return std::nullopt;
   return fmt::format(

@@ -24,9 +24,12 @@ struct WorkerThreads {
 };
 /// `cores`: a CPU of each core that this process may use, ascending (one_of_each_core). With `workers.count: auto` and
 /// ports of devices there are as many workers as cores but two, which the recorder and the system have, but no more
-/// than ports; with the embedded switch one. Several workers whose CPUs are not named have the last cores, one each, as
-/// long as one core is left.
+/// than ports; with the embedded switch one, unless it is sharded. Several workers whose CPUs are not named have the
+/// last cores, one each, as long as one core is left.
 WorkerThreads worker_threads(const RunConfig& config, std::span<const uint32_t> cores);
+
+/// Into how many parts the embedded switch is divided where the run has so many workers.
+uint32_t switch_shards(const RunConfig& config, uint32_t workers);
 
 /// Runs in virtual time that go on at a time, where there are as many: `simulation.threads`, or one for each core that
 /// the calling thread may use.

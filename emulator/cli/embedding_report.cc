@@ -16,7 +16,27 @@ namespace {
 constexpr uint32_t kProcessorsOfOwn = 3;
 
 const char* core_of(const EmbeddedRate& rate) {
-  return rate.own_core ? "own" : "shared";
+  switch (rate.core) {
+    case SwitchCore::kShared:
+      return "shared";
+    case SwitchCore::kOwn:
+      return "own";
+    case SwitchCore::kSharded:
+      return "sharded";
+  }
+  return "";
+}
+
+const char* cores_of(const EmbeddedRate& rate) {
+  switch (rate.core) {
+    case SwitchCore::kShared:
+      return "on one core";
+    case SwitchCore::kOwn:
+      return "on two cores (switch.core: own)";
+    case SwitchCore::kSharded:
+      return "with the switch on all workers' cores (switch.core: sharded)";
+  }
+  return "";
 }
 
 /// With so many significant digits, and all of those before the point: 10240 of four, not 1.024e+04.
@@ -46,7 +66,7 @@ nlohmann::ordered_json rate_json(const EmbeddedRate& rate) {
 }
 
 std::string rate_line(const EmbeddedRate& rate, const Embedding& embedding, size_t all_ports) {
-  const char* const how = rate.own_core ? "on two cores (switch.core: own)" : "on one core";
+  const char* const how = cores_of(rate);
   if (!rate.failure.empty()) return fmt::format("what this machine embeds {} is not known: {}", how, rate.failure);
   const std::string of_all = embedding.ports < all_ports ? fmt::format(" of {}", all_ports) : "";
   std::string line = fmt::format(
@@ -69,18 +89,18 @@ std::string limit_warning(const RunConfig& config, const EmbeddedRate& rate, uin
       with_digits(rates_of_ports(config) / 1e9, 4), with_digits(gbps(rate), 3), when);
 }
 
-/// What is known with two rates, of `own` and of `shared`.
+/// What is known with two rates, the other one of `shared`.
 void compare_cores(const Embedding& embedding, EmbeddingReport& report) {
   if (embedding.rates.size() != 2) return;
-  const EmbeddedRate &own = embedding.rates[0], &shared = embedding.rates[1];
-  if (!own.failure.empty() || !shared.failure.empty()) return;
-  const bool pays = own.traffic.packets_per_second() > shared.traffic.packets_per_second();
-  report.json["quicker"] = core_of(pays ? own : shared);
+  const EmbeddedRate &chosen = embedding.rates[0], &shared = embedding.rates[1];
+  if (!chosen.failure.empty() || !shared.failure.empty()) return;
+  const bool pays = chosen.traffic.packets_per_second() > shared.traffic.packets_per_second();
+  report.json["quicker"] = core_of(pays ? chosen : shared);
   if (pays) return;
-  report.warnings.push_back(
-      fmt::format("switch.core: own does not pay here: it embeds {} Gbit/s, and shared, with one processor less, "
-                  "{}",
-                  with_digits(gbps(own), 3), with_digits(gbps(shared), 3)));
+  report.warnings.push_back(fmt::format("switch.core: {} does not pay here: it embeds {} Gbit/s, and shared{} {}",
+                                        core_of(chosen), with_digits(gbps(chosen), 3),
+                                        chosen.core == SwitchCore::kOwn ? ", with one processor less," : "",
+                                        with_digits(gbps(shared), 3)));
 }
 
 }  // namespace
@@ -114,7 +134,7 @@ EmbeddingReport embedding_report(const RunConfig& config, const Embedding& embed
     if (limited) report.warnings.push_back(limit_warning(config, rate, at_once));
   }
   compare_cores(embedding, report);
-  if (config.embedded_switch.own_core && processors < kProcessorsOfOwn) {
+  if (config.embedded_switch.core == SwitchCore::kOwn && processors < kProcessorsOfOwn) {
     report.warnings.push_back(fmt::format(
         "switch.core: own keeps two processors busy, and {} may be used: what else runs stops the loop or the switch, "
         "and packets that wait meanwhile may time out; give it {}, or leave it shared",

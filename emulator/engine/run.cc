@@ -68,13 +68,12 @@ Time next_event(std::span<Device* const> devices, Transport& transport, Time lim
 /// The loop of one worker.
 class Loop {
  public:
-  Loop(const Worker& worker, std::span<Device* const> devices, uint32_t number, RunTeam& team,
-       WorkerTime& time) noexcept
+  Loop(const Worker& worker, uint32_t number, RunTeam& team, WorkerTime& time) noexcept
       : engine_(*worker.engine),
         transport_(*worker.transport),
         background_(worker.background),
         live_(worker.live),
-        devices_(devices),
+        devices_(worker.devices),
         number_(number),
         team_(team),
         time_(time) {}
@@ -262,17 +261,17 @@ void Crew::work(uint32_t number) noexcept {
   Order order = Order::kWait;
   while ((order = order_.load(std::memory_order_acquire)) == Order::kWait) std::this_thread::yield();
   if (order == Order::kRun)
-    Loop(workers_[number], {}, number, team_, times_[number]).run(*told_.clock, told_.options, *told_.interrupted);
+    Loop(workers_[number], number, team_, times_[number]).run(*told_.clock, told_.options, *told_.interrupted);
 }
 
-RunResult Crew::run(std::span<Device* const> devices, const std::function<std::string(ConnectionId)>& describe,
-                    Clock& clock, const RunOptions& options, const std::atomic<bool>& interrupted) {
+RunResult Crew::run(const std::function<std::string(ConnectionId)>& describe, Clock& clock, const RunOptions& options,
+                    const std::atomic<bool>& interrupted) {
   const Worker& first = workers_.front();
   std::shared_ptr<void> entered;
   if (first.enter) entered = first.enter();
   told_ = {&clock, options, &interrupted};
   order_.store(Order::kRun, std::memory_order_release);
-  Loop(first, devices, 0, team_, times_.front()).run(clock, options, interrupted);
+  Loop(first, 0, team_, times_.front()).run(clock, options, interrupted);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   entered.reset();
@@ -291,9 +290,8 @@ RunResult Crew::run(std::span<Device* const> devices, const std::function<std::s
 
 RunResult run(Engine& engine, Transport& transport, std::span<Device* const> devices, Clock& clock,
               const RunOptions& options, const std::atomic<bool>& interrupted) {
-  Crew crew({{.engine = &engine, .transport = &transport}});
-  return crew.run(
-      devices, [&](ConnectionId connection) { return transport.describe(connection); }, clock, options, interrupted);
+  Crew crew({{.engine = &engine, .transport = &transport, .devices = devices}});
+  return crew.run([&](ConnectionId connection) { return transport.describe(connection); }, clock, options, interrupted);
 }
 
 }  // namespace rankwire

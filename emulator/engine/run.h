@@ -86,6 +86,7 @@ struct Worker {
   std::function<std::shared_ptr<void>()> enter = nullptr;
   BackgroundTraffic* background = nullptr;  ///< of the same transport, as long as jobs run; null: there is none
   LiveObserver* live = nullptr;             ///< of the same engine and transport; null: nobody looks on
+  std::span<Device* const> devices;         ///< which share its core
 };
 
 /// The threads of a run's workers: that of the first is the caller's, which enters with `run`; the others are made, and
@@ -105,10 +106,10 @@ class Crew {
 
   /// Each worker drives its engine over its transport until all ranks of all workers have finished, something failed,
   /// nothing moves any more, the deadline has passed, or `interrupted` becomes true (set by a signal handler). Once.
-  /// `devices` share the first worker's core. `describe` is asked, when no worker runs any more, for the state of a
-  /// connection. Throws what the first worker's `enter` throws.
-  RunResult run(std::span<Device* const> devices, const std::function<std::string(ConnectionId)>& describe,
-                Clock& clock, const RunOptions& options, const std::atomic<bool>& interrupted);
+  /// `describe` is asked, when no worker runs any more, for the state of a connection. Throws what the first worker's
+  /// `enter` throws.
+  RunResult run(const std::function<std::string(ConnectionId)>& describe, Clock& clock, const RunOptions& options,
+                const std::atomic<bool>& interrupted);
 
  private:
   enum class Order : uint8_t { kWait, kRun, kLeave };

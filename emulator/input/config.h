@@ -241,6 +241,13 @@ struct PortConfig {
 /// Ring ports for which DPDK has devices, two each; more ports of the short form without a device are `memory`.
 constexpr uint32_t kMostRingPorts = 16;
 
+/// Whose thread steps the embedded switch in real time.
+enum class SwitchCore : uint8_t {
+  kShared,   ///< the first worker's
+  kOwn,      ///< one of its own
+  kSharded,  ///< each worker's, the part that serves its ports
+};
+
 /// The embedded switch; with a foreign device, what the reference and the twin assume of it.
 struct SwitchConfig {
   Duration latency = microseconds(1);
@@ -248,7 +255,7 @@ struct SwitchConfig {
   Bytes buffer = Bytes(16 << 20);      ///< each output queue
   std::optional<Bytes> ecn_threshold;  ///< CE marks above this queue length
   uint32_t loss_ppm = 0;               ///< seeded random loss of frames, parts per million
-  bool own_core = false;               ///< a thread of its own instead of the run loop's
+  SwitchCore core = SwitchCore::kShared;
 };
 
 enum class ProfileName : uint8_t { kRankwire, kMlx5, kRxe };

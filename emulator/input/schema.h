@@ -286,7 +286,9 @@ void describe_network(Visitor& visit, RunConfig& config) {
     keys.field("buffer", device.buffer, Size{Bytes(1), Bytes(1LL << 40)});
     keys.field("ecn_threshold", device.ecn_threshold, Or{"none", Size{Bytes(1), Bytes(1LL << 40)}});
     keys.field("loss", device.loss_ppm, Share{});
-    keys.field("core", device.own_core, Choice<bool>{{{"shared", false}, {"own", true}}});
+    keys.field("core", device.core,
+               Choice<SwitchCore>{
+                   {{"shared", SwitchCore::kShared}, {"own", SwitchCore::kOwn}, {"sharded", SwitchCore::kSharded}}});
   });
   visit.optional_section("fabric", config.fabric,
                          [](auto& keys, FabricConfig& fabric) { describe_fabric(keys, fabric); });

@@ -16,10 +16,22 @@ void check_repeat(const RunConfig& config, const Tree& root) {
   }
 }
 
+/// A part of the switch sees what is for its ports alone.
+void check_sharded(const RunConfig& config, const Tree& root) {
+  if (config.embedded_switch.core != SwitchCore::kSharded) return;
+  const auto fail = [&](const char* what, const char* why) {
+    fail_key(root, "switch.core", "'sharded' does not go with '{}': {}; take 'shared' or 'own'", what, why);
+  };
+  if (config.fabric) fail("fabric", "what passes its cables concerns several workers");
+  if (config.capture) fail("record.capture", "no thread sees all frames in their order");
+  if (config.fabric_interval) fail("record.fabric_interval", "no thread sees all queues at a time");
+}
+
 }  // namespace
 
 void validate_workers(const RunConfig& config, const Tree& root) {
   check_repeat(config, root);
+  check_sharded(config, root);
   const WorkersConfig& workers = config.workers;
   const std::set<uint32_t> cores(workers.cores.begin(), workers.cores.end());
   if (cores.size() != workers.cores.size()) fail_key(root, "workers.cores", "names a CPU twice");

@@ -39,7 +39,7 @@ TEST(DefaultTimeout, FollowsFromWhatStandsBehindThePorts) {
 
 TEST(DefaultTimeout, OutlastsASwitchThreadThatWaitsForACore) {
   RunConfig config = two_port_run("ring", kFast);
-  config.embedded_switch.own_core = true;
+  config.embedded_switch.core = SwitchCore::kOwn;
   EXPECT_EQ(timeout_of(config), 12u);
 }
 

@@ -39,6 +39,19 @@ TEST(DpdkDemand, TheDefaultOfManyPortsIsThatOfDpdk) {
   EXPECT_EQ(kMostRingPorts, most_dpdk_devices() / 2);
 }
 
+// With two workers each ring port has two links, of two devices each.
+TEST(DpdkDemand, NineRingPortsOnTwoShardsAreTooMany) {
+  const auto sharded = [](uint32_t ports) {
+    RunConfig config = run_of(ports, "ring");
+    config.embedded_switch.core = SwitchCore::kSharded;
+    config.workers.count = 2;
+    return config;
+  };
+  EXPECT_EQ(objection(sharded(8)), "");
+  EXPECT_THAT(objection(sharded(9)), AllOf(HasSubstr("ports: 9 ring ports are 36 devices"),
+                                           HasSubstr("at most 8 ports on a switch of 2 shards")));
+}
+
 TEST(DpdkDemand, SeventeenRingPortsAreTooMany) {
   EXPECT_EQ(objection(run_of(16, "ring")), "");
   EXPECT_THAT(objection(run_of(17, "ring")), AllOf(HasSubstr("ports: 17 ring ports are 34 devices"),

@@ -56,7 +56,7 @@ TEST_F(EmbeddingOfFour, IsThatOfARunThroughTheSwitch) {
   ASSERT_EQ(embedding.rates.size(), 1u);
   const EmbeddedRate& rate = embedding.rates.front();
   EXPECT_EQ(rate.failure, "");
-  EXPECT_FALSE(rate.own_core);
+  EXPECT_EQ(rate.core, SwitchCore::kShared);
   // It ends by its deadline, and sends until then.
   const EmbeddedTraffic& traffic = rate.traffic;
   EXPECT_GE(traffic.time, milliseconds(200));
@@ -84,11 +84,11 @@ TEST_F(EmbeddingOfFour, IsThatOfARunThroughTheSwitch) {
 }
 
 TEST_F(EmbeddingOfFour, IsMeasuredBothWaysForAnOwnCore) {
-  config_.embedded_switch.own_core = true;
+  config_.embedded_switch.core = SwitchCore::kOwn;
   const Embedding embedding = measure(milliseconds(600));
   ASSERT_EQ(embedding.rates.size(), 2u);
-  EXPECT_TRUE(embedding.rates[0].own_core);
-  EXPECT_FALSE(embedding.rates[1].own_core);
+  EXPECT_EQ(embedding.rates[0].core, SwitchCore::kOwn);
+  EXPECT_EQ(embedding.rates[1].core, SwitchCore::kShared);
   for (const EmbeddedRate& rate : embedding.rates) {
     EXPECT_EQ(rate.failure, "");
     EXPECT_GE(rate.traffic.time, milliseconds(300));
@@ -98,7 +98,7 @@ TEST_F(EmbeddingOfFour, IsMeasuredBothWaysForAnOwnCore) {
 
 TEST_F(EmbeddingOfFour, DpdkStartsForEachRunAnew) {
   for (PortConfig& port : config_.ports) port.device = "ring";
-  config_.embedded_switch.own_core = true;
+  config_.embedded_switch.core = SwitchCore::kOwn;
   config_.dpdk = {.memory = Bytes(128 << 20), .eal_arguments = {"--no-huge"}};
   const Embedding embedding = measure(milliseconds(600));
   ASSERT_EQ(embedding.rates.size(), 2u) << embedding.failure;

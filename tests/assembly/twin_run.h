@@ -50,16 +50,17 @@ class TwinRun {
       routes_ = live_routes_of(setup_, feed_.get());
       observer_ = std::make_unique<LiveObserver>(*feed_, 0, *engine_, *transport_, routes_);
     }
-    crew_ = std::make_unique<Crew>(
-        std::vector<Worker>{{.engine = engine_.get(), .transport = transport_.get(), .live = observer_.get()}});
+    crew_ = std::make_unique<Crew>(std::vector<Worker>{{.engine = engine_.get(),
+                                                        .transport = transport_.get(),
+                                                        .live = observer_.get(),
+                                                        .devices = testbed_->devices()}});
   }
 
   RunResult run() {
     VirtualClock clock;
     const std::atomic<bool> go_on{false};
-    return crew_->run(
-        testbed_->devices(), [this](ConnectionId connection) { return transport_->describe(connection); }, clock,
-        run_options(setup_.config), go_on);
+    return crew_->run([this](ConnectionId connection) { return transport_->describe(connection); }, clock,
+                      run_options(setup_.config), go_on);
   }
 
   const Setup& setup() const { return setup_; }

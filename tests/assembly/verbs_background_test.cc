@@ -81,14 +81,16 @@ Ended run_beside(const TransportConfig& transport_config) {
   Unrecorded sink;
   Engine engine(setup.workload, setup.plan, engine_options(setup.config), sink);
   WorkerBackground background(setup, nullptr);
-  Crew crew({{.engine = &engine, .transport = transport.get(), .background = background.of_worker(0)}});
+  Device* const device = &wires;
+  Crew crew({{.engine = &engine,
+              .transport = transport.get(),
+              .background = background.of_worker(0),
+              .devices = {&device, 1}}});
   VirtualClock clock;
   const std::atomic<bool> interrupted{false};
-  Device* const device = &wires;
   Ended ended;
-  ended.result = crew.run(
-      {&device, 1}, [&](ConnectionId connection) { return transport->describe(connection); }, clock,
-      run_options(setup.config), interrupted);
+  ended.result = crew.run([&](ConnectionId connection) { return transport->describe(connection); }, clock,
+                          run_options(setup.config), interrupted);
   ended.background = background.counters().at(0);
   ended.transport = transport->counters();
   transport->close();

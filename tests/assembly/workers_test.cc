@@ -51,6 +51,8 @@ TEST(WorkerThreads, OfAutoLeaveTwoCoresAndHaveAPortEach) {
   EXPECT_EQ(worker_threads(config, kEightCores).count, 3u) << "3 ports";
   config.ports.front().device = "ring";
   EXPECT_EQ(worker_threads(config, kEightCores).count, 1u) << "one worker drives the embedded switch for all";
+  config.embedded_switch.core = SwitchCore::kSharded;
+  EXPECT_EQ(worker_threads(config, kEightCores).count, 3u) << "each drives its shard of it";
 }
 
 TEST(WorkerThreads, StayOnTheLastCoresWhereOneIsLeft) {
@@ -67,7 +69,7 @@ TEST(WorkerThreads, ThatAreMoreThanCoresAreDoubtful) {
   EXPECT_EQ(core_finding(config, {3, {}}, 2),
             "3 threads poll without a break (3 workers), and this process may use 2 cores: they will wait for each "
             "other");
-  config.embedded_switch.own_core = true;
+  config.embedded_switch.core = SwitchCore::kOwn;
   EXPECT_FALSE(core_finding(config, {2, {}}, 2)) << "of an embedded switch that there is not";
   config.ports.front().device = "ring";
   EXPECT_THAT(core_finding(config, {2, {}}, 2).value(),

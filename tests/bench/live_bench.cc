@@ -154,12 +154,14 @@ double loop_seconds(const Setup& setup, bool looked_at) {
   const std::vector<LiveObserver::Route> routes = live_routes_of(setup, feed.get());
   std::optional<LiveObserver> observer;
   if (looked_at) observer.emplace(*feed, 0, engine, *transport, routes);
-  Crew crew({{.engine = &engine, .transport = transport.get(), .live = observer ? &*observer : nullptr}});
+  Crew crew({{.engine = &engine,
+              .transport = transport.get(),
+              .live = observer ? &*observer : nullptr,
+              .devices = testbed->devices()}});
   VirtualClock clock;
   const std::atomic<bool> go_on{false};
   const double begin = cpu_seconds();
-  const RunResult result = crew.run(
-      testbed->devices(), [](ConnectionId) { return ""; }, clock, run_options(setup.config), go_on);
+  const RunResult result = crew.run([](ConnectionId) { return ""; }, clock, run_options(setup.config), go_on);
   const double took = cpu_seconds() - begin;
   if (result.verdict != Verdict::kOk) fail_run("the run: {}", result.reason);
   return took;

@@ -177,17 +177,21 @@ void print_run(FramePort& near, FramePort& far, const TemporaryFolder& folder, c
 }
 
 void print_workers(const TemporaryFolder& folder, uint32_t mtu) {
-  std::vector<double> one, two, ratios;
+  std::vector<double> one, first, sharded, ratios, gains;
   for (int i = 0; i < kRuns; ++i) {
     one.push_back(run_rate(folder, {mtu, "shared", 1}));
-    two.push_back(run_rate(folder, {mtu, "shared", 2}));
-    ratios.push_back(two.back() / one.back());
+    first.push_back(run_rate(folder, {mtu, "shared", 2}));
+    sharded.push_back(run_rate(folder, {mtu, "sharded", 2}));
+    ratios.push_back(sharded.back() / one.back());
+    gains.push_back(sharded.back() / first.back());
   }
   const auto [least, most] = std::ranges::minmax(ratios);
+  const auto [least_gain, most_gain] = std::ranges::minmax(gains);
   std::printf(
-      "run_spread  MTU %4u, the embedded switch on the first worker: %5.2f M data packets/s with one worker, %5.2f M/s "
-      "with two; ratio %.2f (%.2f .. %.2f)\n",
-      mtu, median(one) / 1e6, median(two) / 1e6, median(ratios), least, most);
+      "run_spread  MTU %4u: %5.2f M data packets/s with one worker; with two %5.2f M/s where the first has the switch, "
+      "%5.2f M/s where each has its shard: %.2f (%.2f .. %.2f) of one worker's, %.2f (%.2f .. %.2f) of the first's\n",
+      mtu, median(one) / 1e6, median(first) / 1e6, median(sharded) / 1e6, median(ratios), least, most, median(gains),
+      least_gain, most_gain);
   std::fflush(stdout);
 }
 

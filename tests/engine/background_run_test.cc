@@ -52,8 +52,8 @@ class BesideBackground {
     VirtualClock clock;
     const std::atomic<bool> go_on{false};
     Crew crew({{.engine = &engine, .transport = &model, .background = &traffic}});
-    const RunResult result = crew.run(
-        {}, [&](ConnectionId connection) { return model.describe(connection); }, clock, options, go_on);
+    const RunResult result =
+        crew.run([&](ConnectionId connection) { return model.describe(connection); }, clock, options, go_on);
     delivered_ = traffic.counters()[0].delivered;
     return result;
   }

@@ -77,8 +77,7 @@ class CrewRun {
     Crew crew(workers());
     RealClock clock;
     clock.start();
-    return crew.run(
-        {}, [](ConnectionId) { return "described"; }, clock, options, interrupted);
+    return crew.run([](ConnectionId) { return "described"; }, clock, options, interrupted);
   }
 
   const Plan& plan() const { return bench_.plan; }
@@ -181,10 +180,7 @@ TEST(Crew, EveryWorkerEntersInItsOwnThread) {
   EXPECT_NE(entered[1], std::thread::id()) << "the others are ready before the run begins";
   EXPECT_EQ(entered[0], std::thread::id());
   RealClock clock;
-  EXPECT_EQ(crew.run(
-                    {}, [](ConnectionId) { return ""; }, clock, {}, testing::kGoOn)
-                .verdict,
-            Verdict::kOk);
+  EXPECT_EQ(crew.run([](ConnectionId) { return ""; }, clock, {}, testing::kGoOn).verdict, Verdict::kOk);
   EXPECT_EQ(entered[0], std::this_thread::get_id());
   EXPECT_EQ(entered, left);
   EXPECT_NE(entered[0], entered[1]);

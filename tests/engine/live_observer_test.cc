@@ -46,8 +46,7 @@ class LiveObserverTest : public ::testing::Test {
     LiveObserver observer(feed_, 0, engine, model, routes);
     Crew crew({{.engine = &engine, .transport = &model, .live = &observer}});
     VirtualClock clock;
-    return crew.run(
-        {}, [](ConnectionId) { return ""; }, clock, {}, testing::kGoOn);
+    return crew.run([](ConnectionId) { return ""; }, clock, {}, testing::kGoOn);
   }
 
   testing::Bench bench_{workload()};

@@ -197,7 +197,7 @@ dut: {vendor: nobody, ports: 2}
   EXPECT_EQ(config.embedded_switch.buffer, Bytes(1'000'000));
   EXPECT_EQ(config.embedded_switch.ecn_threshold, Bytes(100'000));
   EXPECT_EQ(config.embedded_switch.loss_ppm, 1'000u);
-  EXPECT_TRUE(config.embedded_switch.own_core);
+  EXPECT_EQ(config.embedded_switch.core, SwitchCore::kOwn);
   EXPECT_EQ(config.transport.profile, ProfileName::kMlx5);
   EXPECT_EQ(config.transport.verb, VerbName::kRead);
   EXPECT_EQ(config.transport.queue_pairs, 4u);

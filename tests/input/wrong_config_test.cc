@@ -644,6 +644,13 @@ const Mistake kMistakes[] = {
      ":6: run.on_failure: 'continue' with 'verb: read' needs one worker"},
     {"ImpairedWorkers", "GOODworkers: {count: 2}\nimpairments:\n  - {action: drop, every: 10}\n",
      ":3: workers.count: impairments are counted over all ports, which one worker must have: leave it at 1"},
+    {"AShardedFabric", "GOODswitch: {core: sharded}\nfabric: {topology: leaf_spine, leaves: 2}\n",
+     ":3: switch.core: 'sharded' does not go with 'fabric': what passes its cables concerns several workers; take "
+     "'shared' or 'own'"},
+    {"ACaptureOfShards", "GOODswitch: {core: sharded}\nrecord: {capture: 1MiB}\n",
+     ":3: switch.core: 'sharded' does not go with 'record.capture': no thread sees all frames"},
+    {"QueuesOfShards", "GOODswitch: {core: sharded}\nrecord: {fabric_interval: 1us}\n",
+     ":3: switch.core: 'sharded' does not go with 'record.fabric_interval': no thread sees all queues"},
     {"NestedDut", "GOODdut: {buffers: {shared: 1MiB}}", ":3: dut.buffers: must be a single value"},
 };
 

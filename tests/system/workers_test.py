@@ -33,11 +33,17 @@ class Workers(RankwireTest):
 
     def test_any_number_carries_the_same_messages(self):
         one = self.call("run", self.config(1), out="one")
-        for device, workers in (("ring", 2), ("ring", 4), ("memory", 3)):
-            with self.subTest(device=device, workers=workers):
-                run = self.call("run", self.config(workers, device), out=f"{device}{workers}")
+        for device, workers, core in (("ring", 4, "shared"), ("memory", 3, "shared"), ("ring", 2, "sharded"),
+                                      ("memory", 4, "sharded")):
+            with self.subTest(device=device, workers=workers, core=core):
+                run = self.call("run", self.config(workers, device, switch={"core": core}), out=f"{device}{workers}")
                 self.assert_like_one(run, one)
                 self.assertEqual(len(run.summary["generator"]["core_busy"]), workers)
+                # What the switch got from a port is what the port sent, and the reverse.
+                ports = {row["name"]: row for row in run.rows("ports")}
+                for p in range(4):
+                    for ways in (("tx_frames", "rx_frames"), ("rx_bytes", "tx_bytes")):
+                        self.assertEqual(ports[f"p{p}"][ways[0]], ports[f"switch.p{p}"][ways[1]], ways)
 
     def test_clear_to_send_and_several_queue_pairs(self):
         # Three threads: on two cores each may wait for milliseconds.

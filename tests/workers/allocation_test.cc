@@ -48,6 +48,7 @@ TEST_P(WorkerMemory, IsTakenBeforeTheRun) {
 
 INSTANTIATE_TEST_SUITE_P(Of, WorkerMemory,
                          ::testing::Values(WorkerCase{2}, WorkerCase{2, SwitchThread::kItsOwn},
+                                           WorkerCase{2, SwitchThread::kOfEachWorker},
                                            WorkerCase{2, SwitchThread::kOfAWorker, 20'000},
                                            WorkerCase{2, SwitchThread::kOfAWorker, 0, PortUse::kShared}));
 

@@ -1,5 +1,5 @@
 // Several workers over RoCEv2 in real time: engine shards, transports of some of the ports each, and a switch that one
-// of the workers or a thread of its own drives.
+// of the workers, a thread of its own or all workers drive.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,6 +17,8 @@
 
 #include "dataplane/ports/memory_port.h"
 #include "dataplane/roce/transport.h"
+#include "dataplane/switch/frames.h"
+#include "dataplane/switch/sharded_port.h"
 #include "dataplane/switch/star_switch.h"
 #include "emulator/engine/run.h"
 #include "emulator/engine/transport_group.h"
@@ -29,7 +31,7 @@ namespace rankwire::testing {
 inline constexpr uint32_t kWorkerRanks = 4;
 inline constexpr Bandwidth kWorkerPortRate(1'000'000'000);
 
-enum class SwitchThread : uint8_t { kOfAWorker, kItsOwn };
+enum class SwitchThread : uint8_t { kOfAWorker, kItsOwn, kOfEachWorker };
 enum class PortUse : uint8_t { kOneWorkers, kShared };
 
 struct WorkerCase {
@@ -40,8 +42,11 @@ struct WorkerCase {
 };
 
 inline void PrintTo(const WorkerCase& c, std::ostream* stream) {
-  *stream << c.workers << " workers" << (c.switch_thread == SwitchThread::kItsOwn ? " and a switch" : "") << ", "
-          << c.loss_ppm << " ppm lost" << (c.use == PortUse::kShared ? ", ports shared" : "");
+  *stream << c.workers << " workers"
+          << (c.switch_thread == SwitchThread::kItsOwn         ? " and a switch"
+              : c.switch_thread == SwitchThread::kOfEachWorker ? " with a shard of the switch each"
+                                                               : "")
+          << ", " << c.loss_ppm << " ppm lost" << (c.use == PortUse::kShared ? ", ports shared" : "");
 }
 
 inline Workload collectives_of_workers() {
@@ -64,19 +69,37 @@ class WorkerRun {
             std::span<RecordSink* const> sinks)
       : bench_(collectives_of_workers(), options),
         pool_(4096),
+        stations_(kWorkerRanks),
         iterations_{SharedIterations(c.workers)},
         exchange_(c.workers) {
-    std::vector<SwitchPort> switch_ports;
     std::vector<std::vector<PortBinding>> bindings(c.workers);
+    const bool sharded = c.switch_thread == SwitchThread::kOfEachWorker;
+    std::vector<std::vector<SwitchPort>> switch_ports(sharded ? c.workers : 1);
     for (uint32_t p = 0; p < kWorkerRanks; ++p) {
-      auto [port, other_end] = make_memory_link(pool_, 1024, "p" + std::to_string(p));
+      stations_.learn(mac_number(bench_.plan.transport.nics[p].mac), of_port[p]);
+      std::vector<std::unique_ptr<FramePort>> lanes;
+      for (std::vector<SwitchPort>& of_shard : switch_ports) {
+        auto [lane, other_end] = make_memory_link(pool_, 1024, "p" + std::to_string(p));
+        of_shard.push_back({other_end.get(), kWorkerPortRate});
+        lanes.push_back(std::move(lane)), ports_.push_back(std::move(other_end));
+      }
+      std::unique_ptr<FramePort> port = std::move(lanes.front());
+      if (sharded) {
+        lanes.front() = std::move(port);
+        port = std::make_unique<ShardedPort>(std::move(lanes), of_port[p], stations_);
+      }
       const PortId id(c.use == PortUse::kShared ? p / 2 : p);
       bench_.plan.transport.nics[p].port = id;
       bindings[of_port[p]].push_back({id, port.get(), kWorkerPortRate});
-      switch_ports.push_back({other_end.get(), kWorkerPortRate});
-      ports_.push_back(std::move(port)), ports_.push_back(std::move(other_end));
+      ports_.push_back(std::move(port));
     }
-    switch_ = make_star_switch(switch_ports, {.latency = microseconds(1), .loss_ppm = c.loss_ppm});
+    for (uint32_t shard = 0; shard < switch_ports.size(); ++shard) {
+      SwitchOptions device{.latency = microseconds(1), .loss_ppm = c.loss_ppm, .seed = 1 + shard};
+      for (const uint16_t worker : of_port)
+        if (sharded) device.served.push_back(worker == shard);
+      switches_.push_back(make_star_switch(switch_ports[shard], device));
+      devices_.push_back(switches_.back().get());
+    }
     for (const Connection& connection : bench_.plan.transport.connections) {
       const uint16_t from = of_port[connection.source.value], to = of_port[connection.destination.value];
       routes_.push_back({from, to, from, to});
@@ -98,7 +121,9 @@ class WorkerRun {
       for (uint32_t rank = 0; rank < kWorkerRanks; ++rank) has.push_back(of_port[rank] == worker);
       options.shard = Shard(std::move(has), worker, iterations_);
       engines_.push_back(std::make_unique<Engine>(bench_.workload, bench_.plan, options, *sinks[worker]));
-      workers_.push_back({engines_.back().get(), transport.get()});
+      Worker& made = workers_.emplace_back(Worker{engines_.back().get(), transport.get()});
+      if (sharded) made.devices = std::span(devices_).subspan(worker, 1);
+      if (c.switch_thread == SwitchThread::kOfAWorker && worker == 0) made.devices = devices_;
       parts.push_back({std::move(transport)});
     }
     group_.emplace(std::move(parts), [this](const TransportPlan&) {
@@ -115,15 +140,12 @@ class WorkerRun {
     clock.start();
     std::atomic<bool> stop{false};
     std::thread own;
-    Device* const devices[] = {switch_.get()};
     if (switch_thread == SwitchThread::kItsOwn)
       own = std::thread([&] {
-        while (!stop.load()) switch_->step(clock.now());
+        while (!stop.load()) switches_.front()->step(clock.now());
       });
-    const std::span<Device* const> of_worker =
-        switch_thread == SwitchThread::kItsOwn ? std::span<Device* const>() : std::span<Device* const>(devices);
-    const RunResult result = crew.run(
-        of_worker, [&](ConnectionId c) { return group_->describe(c); }, clock, {.deadline = seconds(60)}, kGoOn);
+    const RunResult result =
+        crew.run([&](ConnectionId c) { return group_->describe(c); }, clock, {.deadline = seconds(60)}, kGoOn);
     stop.store(true);
     if (own.joinable()) own.join();
     return result;
@@ -141,7 +163,9 @@ class WorkerRun {
   Bench bench_;
   FramePool pool_;
   std::vector<std::unique_ptr<FramePort>> ports_;
-  std::unique_ptr<VirtualFabric> switch_;
+  MacTable stations_;
+  std::vector<std::unique_ptr<VirtualFabric>> switches_;
+  std::vector<Device*> devices_;
   std::array<SharedIterations, 1> iterations_;
   WorkerExchange exchange_;
   std::vector<WorkerRoute> routes_;

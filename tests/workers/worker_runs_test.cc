@@ -47,6 +47,8 @@ TEST_P(WorkerRuns, DeliverEveryMessageOnce) {
 INSTANTIATE_TEST_SUITE_P(Of, WorkerRuns,
                          ::testing::Values(WorkerCase{2}, WorkerCase{3}, WorkerCase{4},
                                            WorkerCase{2, SwitchThread::kItsOwn},
+                                           WorkerCase{2, SwitchThread::kOfEachWorker},
+                                           WorkerCase{4, SwitchThread::kOfEachWorker, 20'000},
                                            WorkerCase{2, SwitchThread::kOfAWorker, 20'000},
                                            WorkerCase{4, SwitchThread::kOfAWorker, 0, PortUse::kShared},
                                            WorkerCase{3, SwitchThread::kOfAWorker, 20'000, PortUse::kShared}));
