@@ -209,22 +209,23 @@ Bytes verbs_memory(const Setup& setup, const Counts& counts) {
 
 /// Pool, queues and switch of ports in memory. Of the pool only frames that were in use have memory: in one thread what
 /// comes back goes out first, in several all go out in turn, so no more than a run sends.
-Bytes memory_testbed_memory(const Setup& setup, PoolUse use, const Counts& counts) {
+/// `shards`: of the switch.
+Bytes memory_testbed_memory(const Setup& setup, PoolUse use, const Counts& counts, uint32_t shards = 1) {
   const RunConfig& config = setup.config;
   const uint64_t pool = frames_of_ports(setup);
   const uint64_t used = std::min(pool, counts.packets);
   const uint64_t cells = use == PoolUse::kOneThread ? used : 2 * std::bit_ceil(pool);
   uint64_t bytes = used * (memory_frame_bytes(setup, use) + sizeof(FrameShape)) + cells * sizeof(void*);
-  bytes += config.ports.size() * 2 * kQueueFrames * sizeof(Frame);
+  bytes += config.ports.size() * shards * 2 * kQueueFrames * sizeof(Frame);
   return bytes_of(bytes);
 }
 
-Bytes switch_memory(const Setup& setup, const Counts& counts) {
+Bytes switch_memory(const Setup& setup, const Counts& counts, uint32_t shards = 1) {
   const RunConfig& config = setup.config;
   uint64_t ports = config.ports.size();
   const uint64_t held = std::min(frames_of_ports(setup), counts.packets);
   if (config.fabric) ports = std::max(ports, uint64_t{fabric_topology(config).ports()});
-  uint64_t bytes = kSwitchArrays * kLargePage + ports * kSwitchPort;
+  uint64_t bytes = shards * (kSwitchArrays * kLargePage + ports * kSwitchPort);
   bytes += held * (sizeof(FabricPacket) + sizeof(Frame) + 2 * sizeof(FabricEvent));
   if (config.capture) bytes += static_cast<uint64_t>(config.capture->count);
   return bytes_of(bytes);
@@ -234,14 +235,15 @@ RunMemory emulated_memory(const Setup& setup, const Counts& counts) {
   const RunConfig& config = setup.config;
   RunMemory memory{.run = "emulated"};
   const bool rings = config.ports.front().device == "ring", embedded = config.ports.front().embedded();
-  if (embedded) memory.frames += switch_memory(setup, counts);
-  if (embedded && !rings) memory.frames += memory_testbed_memory(setup, PoolUse::kManyThreads, counts);
+  const uint32_t workers = worker_threads(config, one_of_each_core(allowed_cpus())).count;
+  const uint32_t shards = switch_shards(config, workers);
+  if (embedded) memory.frames += switch_memory(setup, counts, shards);
+  if (embedded && !rings) memory.frames += memory_testbed_memory(setup, PoolUse::kManyThreads, counts, shards);
   if (dpdk_devices(setup.config, setup.machine) > 0) memory.frames += dpdk_memory(setup);
   const bool rdma = std::ranges::any_of(config.ports, &PortConfig::is_rdma_device);
   const bool frames = std::ranges::any_of(config.ports, [](const PortConfig& port) { return !port.is_rdma_device(); });
   if (rdma) memory.connections += verbs_memory(setup, counts);
   if (frames) memory.connections += connection_memory(setup, counts, memory.frames);
-  const uint32_t workers = worker_threads(config, one_of_each_core(allowed_cpus())).count;
   memory.engine = engine_memory(setup, counts, workers);
   memory.model = interconnect_memory(counts);
   memory.record = bytes_of(static_cast<uint64_t>(record_memory(setup, counts, "real").count) +
