@@ -117,7 +117,9 @@ class Hosts(RankwireTest):
                 for record in (run, alone)]
         self.assertEqual(*sent)
 
-    def test_one_dies(self):
+    def disturb(self, disturb):
+        """Begins a run that would take long, calls `disturb` with machine b's process when that has recorded something, and
+        returns how many operations it had recorded then, and what mpirun printed."""
         endless = self.config()
         endless["workload"]["iterations"] = 10_000
         endless["run"]["deadline"] = "15s"
@@ -132,11 +134,30 @@ class Hosts(RankwireTest):
                 time.sleep(0.05)
             recorded = recorded_operations(part)
             own = {str(path).encode(), b"--machine", b"b"}
-            (killed,) = [number for number, words in command_lines().items()
-                         if own <= set(words) and words[0].endswith(b"rankwire")]
-            os.kill(killed, signal.SIGKILL)
+            (disturbed,) = [number for number, words in command_lines().items()
+                            if own <= set(words) and words[0].endswith(b"rankwire")]
+            disturb(disturbed)
             output, errors = process.communicate(timeout=60)
-        self.assertTrue((self.folder / "run/summary.json").exists(), output + errors)
+        return recorded, output + errors
+
+    def test_one_is_told_to_stop(self):
+        _, printed = self.disturb(lambda process: os.kill(process, signal.SIGTERM))
+        self.assertIn("interrupted: on machine 'b': stopped by a signal", printed)
+        run = Run(self.folder / "run")
+        self.assertEqual([machine["verdict"] for machine in run.summary["machines"]], ["interrupted"] * 2)
+
+    def test_the_wire_between_them_goes(self):
+        _, printed = self.disturb(lambda _: ip("-n", self.space, "link", "set", "rw1", "down"))
+        run = Run(self.folder / "run")
+        self.assertEqual(run.summary["reason_code"], "message_failed", printed)
+        self.assertEqual([machine["verdict"] for machine in run.summary["machines"]], ["failed"] * 2)
+        # Whoever waits, on either machine.
+        waiting = {int(line.split()[1]) for line in run.summary["reason"].splitlines() if line.startswith("rank ")}
+        self.assertTrue(waiting & {0, 1, 2, 3} and waiting & {4, 5, 6, 7}, waiting)
+
+    def test_one_dies(self):
+        recorded, printed = self.disturb(lambda process: os.kill(process, signal.SIGKILL))
+        self.assertTrue((self.folder / "run/summary.json").exists(), printed)
         run = Run(self.folder / "run")
         self.assertEqual(run.summary["verdict"], "failed", run.summary["reason"])
         self.assertIn("machine 'b' has gone", run.summary["reason"])
