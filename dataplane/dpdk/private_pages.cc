@@ -35,12 +35,23 @@ void unmap(std::byte* begin, std::byte* end) {
   if (begin < end) ::munmap(begin, static_cast<size_t>(end - begin));
 }
 
+/// Of the area what has been written, which are few of its pages.
+void copy_resident(Area area, std::byte* copy) {
+  constexpr size_t kPagesAtATime = 16384;
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> resident(kPagesAtATime);
+  for (size_t part = 0; part < area.size(); part += kPagesAtATime * page) {
+    const size_t bytes = std::min(kPagesAtATime * page, area.size() - part);
+    const bool known = ::mincore(area.data() + part, bytes, resident.data()) == 0;
+    for (size_t from = part, i = 0; from < part + bytes; from += page, ++i)
+      if (!known || (resident[i] & 1) != 0)
+        std::memcpy(copy + from, area.data() + from, std::min(page, area.size() - from));
+  }
+}
+
 /// The new memory is made elsewhere, and as far from the border of a huge page as the area, so that there is no time
 /// without any, and moved into its place.
 void replace(Area area) {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  std::vector<unsigned char> resident((area.size() + page - 1) / page);
-  if (::mincore(area.data(), area.size(), resident.data()) != 0) return;
   void* const room = ::mmap(nullptr, area.size() + kHugePage, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return;
@@ -48,10 +59,7 @@ void replace(Area area) {
   const auto offset = (reinterpret_cast<uintptr_t>(area.data()) - reinterpret_cast<uintptr_t>(room)) & (kHugePage - 1);
   std::byte* const copy = begin + offset;
   prefer_huge_pages(copy, area.size());
-  for (size_t i = 0; i < resident.size(); ++i) {
-    const size_t from = i * page;
-    if ((resident[i] & 1) != 0) std::memcpy(copy + from, area.data() + from, std::min(page, area.size() - from));
-  }
+  copy_resident(area, copy);
   unmap(begin, copy);
   unmap(copy + area.size(), begin + area.size() + kHugePage);
   if (::mremap(copy, area.size(), area.size(), MREMAP_MAYMOVE | MREMAP_FIXED, area.data()) == MAP_FAILED)
