@@ -26,6 +26,7 @@ struct Range {
 std::optional<Range> range_of(std::string_view column, int64_t nodes) {
   if (column.ends_with("_ps")) return Range{-kLongest, kLongest};
   if (column == "node") return Range{0, nodes + kUndescribedNodes};
+  if (column == "sequence") return Range{0, MessageId::kMaxSequence - 1};
   for (const std::string_view of_rank : {"rank", "source", "destination", "peer"})
     if (column == of_rank) return Range{0, MessageId::kMaxRanks - 1};
   return std::nullopt;
