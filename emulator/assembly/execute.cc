@@ -14,6 +14,7 @@
 #include "emulator/assembly/background.h"
 #include "emulator/assembly/live_run.h"
 #include "emulator/assembly/predicted_work.h"
+#include "emulator/assembly/rate_sampling.h"
 #include "emulator/assembly/run_end.h"
 #include "emulator/assembly/stall_rows.h"
 #include "emulator/assembly/verbs_ports.h"
@@ -248,7 +249,9 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   if (predicted.is_known() && execution.machine == nullptr)
     at_work.share = [&] { return predicted.share_of(engines.work_done()); };
   const auto watched = control.watched(std::move(at_work));
-  const RunRecorder::Following following(record, execution.testbed != nullptr ? execution.testbed->live() : nullptr);
+  LiveRates live_rates(execution.rates, setup.plan.transport);
+  const RunRecorder::Following following(record, {execution.testbed != nullptr ? execution.testbed->live() : nullptr,
+                                                  execution.rates.empty() ? nullptr : &live_rates});
   RunResult result = run_workers(setup, execution, engines, background, control);
   result.jobs = engines.job_spans();
   std::optional<StallRow> stall;  // whose parts may be on other machines
@@ -270,6 +273,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   for (const std::string& finding : background_findings(setup.background, background.counters(), Time() + result.total,
                                                         setup.config.run.stall_timeout))
     record.warning(finding);
+  end.rates = rate_sampling(execution.rates, setup.plan.transport);
   if (execution.complete) execution.complete(end);
   if (end.rates && end.rates->lost > 0)
     record.warning(fmt::format(

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/transport.h"
 #include "dataplane/impairments/impairments.h"
+#include "dataplane/roce/rate_series.h"
 #include "emulator/assembly/machine_run.h"
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/setup.h"
@@ -45,9 +46,10 @@ struct Execution {
   const Workers* workers = nullptr;          ///< of a run in real time; null: there is one
   const char* model = "";                    ///< of one of `simulation.fidelity`: its name in the record
   Repetition repetition = {};
-  LiveFeed* live = nullptr;       ///< of a run in real time; null: nobody looks on
-  Duration spent = {};            ///< of `run.deadline`, by repetitions before this one
-  MachineRun* machine = nullptr;  ///< this machine's part of a run over several, with its clock; null: there is one
+  LiveFeed* live = nullptr;          ///< of a run in real time; null: nobody looks on
+  std::span<RateSeries> rates = {};  ///< that the transports write; none: they are not sampled
+  Duration spent = {};               ///< of `run.deadline`, by repetitions before this one
+  MachineRun* machine = nullptr;     ///< this machine's part of a run over several, with its clock; null: there is one
   /// Adds what only the kind of transport tells. Empty: there is nothing.
   std::function<void(RunEnd& end)> complete = nullptr;
 };

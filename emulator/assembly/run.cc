@@ -321,11 +321,11 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
                                        .workers = &workers,
                                        .repetition = repetition,
                                        .live = live.get(),
+                                       .rates = rates,
                                        .spent = spent,
                                        .machine = machine,
                                        .complete =
                                            [&](RunEnd& end) {
-                                             end.rates = rate_sampling(rates);
                                              if (machine != nullptr) machine->counted(end);
                                            }},
                                       capture.c_str(), record, control);

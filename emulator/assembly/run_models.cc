@@ -155,7 +155,7 @@ CompletedRun PreparedRun::run_twin(const VirtualRun& run, RunRecorder::Run& reco
                                        .testbed = testbed.get(),
                                        .impairments = impairments.get(),
                                        .model = run.name,
-                                       .complete = [&](RunEnd& end) { end.rates = rate_sampling(rates); }},
+                                       .rates = rates},
                                       run.capture, record, control);
   return {Fidelity::kTwin, run.name, std::move(result)};
 }

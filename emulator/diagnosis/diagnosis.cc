@@ -137,14 +137,19 @@ void find_paths(const RunReader& record, std::span<const OperationRow> asked, Di
   auto reading =
       std::async(std::launch::async, [&] { return read_executions(record.folder(), runs, Executions::kMost); });
   const NodeMeetings meetings(record);
-  std::optional<Executions> emulated, reference;
   std::vector<RunExecutions> read = reading.get();
+  std::future<Executions> of_emulated, of_reference;  // put in order beside each other
   for (size_t i = 0; i < read.size(); ++i) {
-    if (read[i].count > Executions::kMost) diagnosis.unsearched = std::max(diagnosis.unsearched, read[i].count);
-    if (read[i].rows.empty()) continue;
+    RunExecutions& executions = read[i];
+    if (executions.count > Executions::kMost) diagnosis.unsearched = std::max(diagnosis.unsearched, executions.count);
+    if (executions.rows.empty()) continue;
     const bool is_emulated = i == 0 && can_be_searched(record.emulated());
-    (is_emulated ? emulated : reference).emplace(std::move(read[i].rows), record.jobs(), meetings);
+    (is_emulated ? of_emulated : of_reference) =
+        std::async(std::launch::async, [&] { return Executions(std::move(executions.rows), record.jobs(), meetings); });
   }
+  std::optional<Executions> emulated, reference;
+  if (of_emulated.valid()) emulated.emplace(of_emulated.get());
+  if (of_reference.valid()) reference.emplace(of_reference.get());
   if (emulated) diagnosis.path = critical_path(record, *emulated);
   if (reference) diagnosis.reference_path = critical_path(record, *reference);
   if (emulated || reference) diagnosis.slack = slack_table(record, emulated ? *emulated : *reference);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <span>
 #include <string>
 #include <tuple>
@@ -12,50 +13,56 @@
 namespace rankwire {
 namespace {
 
-/// What executions of one meeting have in common: of collectives their group, of messages both ends.
-struct MeetingKey {
-  uint32_t job, group, source, destination, tag, sequence;
-  bool operator==(const MeetingKey&) const = default;
+/// What a SEND and its RECV have in common.
+struct MessageKey {
+  uint32_t job, source, destination, tag, sequence;
+  bool operator==(const MessageKey&) const = default;
 };
 
-struct MeetingHash {
-  size_t operator()(const MeetingKey& key) const {
+struct MessageHash {
+  size_t operator()(const MessageKey& key) const {
     uint64_t hash = 0;
-    for (const uint32_t part : {key.job, key.group, key.source, key.destination, key.tag, key.sequence})
+    for (const uint32_t part : {key.job, key.source, key.destination, key.tag, key.sequence})
       hash = (hash ^ part) * 0x9e3779b97f4a7c15u, hash ^= hash >> 29;
     return hash;
   }
 };
 
-/// Numbers meetings as they are met.
+/// Numbers meetings as they are met. Collectives of a group are numbered without gaps.
 class Meetings {
  public:
   NodeMeeting of(const CommunicatingNode& node) {
-    constexpr uint32_t kNobody = UINT32_MAX;
     if (!node.group.empty()) {
       const bool from_root = node.peer.valid() && (node.kind == "broadcast" || node.kind == "scatter");
-      return {.meeting = number({node.job.value, group(node.group), kNobody, kNobody, 0, node.sequence}),
-              .from = from_root ? node.peer : RankId::invalid(),
-              .for_all = !from_root};
+      return {.meeting = collective(node), .from = from_root ? node.peer : RankId::invalid(), .for_all = !from_root};
     }
     const bool sends = node.kind == "send";
     if (!node.peer.valid() || !(sends || node.kind == "receive")) return {};
     const RankId source = sends ? node.rank : node.peer, destination = sends ? node.peer : node.rank;
-    return {.meeting = number({node.job.value, kNobody, source.value, destination.value, node.tag, node.sequence}),
+    return {.meeting = number({node.job.value, source.value, destination.value, node.tag, node.sequence}),
             .from = sends ? RankId::invalid() : source};
   }
-  uint32_t count() const { return static_cast<uint32_t>(meetings_.size()); }
+  uint32_t count() const { return count_; }
 
  private:
-  uint32_t number(const MeetingKey& key) { return meetings_.try_emplace(key, count()).first->second; }
-  uint32_t group(std::string_view name) {
-    name_ = name;
-    return groups_.try_emplace(name_, static_cast<uint32_t>(groups_.size())).first->second;
+  uint32_t collective(const CommunicatingNode& node) {
+    name_ = node.group;
+    std::vector<uint32_t>& of_group = groups_[node.job][name_];
+    if (of_group.size() <= node.sequence) of_group.resize(node.sequence + size_t{1}, NodeMeeting::kNone);
+    uint32_t& meeting = of_group[node.sequence];
+    if (meeting == NodeMeeting::kNone) meeting = count_++;
+    return meeting;
+  }
+  uint32_t number(const MessageKey& key) {
+    const auto [place, is_new] = messages_.try_emplace(key, count_);
+    if (is_new) ++count_;
+    return place->second;
   }
 
-  std::unordered_map<MeetingKey, uint32_t, MeetingHash> meetings_;
-  std::unordered_map<std::string, uint32_t> groups_;
-  std::string name_;  // keeps its memory
+  std::unordered_map<MessageKey, uint32_t, MessageHash> messages_;
+  std::map<JobId, std::unordered_map<std::string, std::vector<uint32_t>>> groups_;  // by job, name and sequence
+  std::string name_;                                                                // keeps its memory
+  uint32_t count_ = 0;
 };
 
 }  // namespace
@@ -65,17 +72,21 @@ NodeMeetings::NodeMeetings(const RunReader& record) {
   jobs_ = reader.jobs_of_ranks();
   Meetings meetings;
   reader.for_each_communicating_node([&](const CommunicatingNode& node) {
-    while (first_.size() <= node.rank.value) first_.push_back(static_cast<uint32_t>(nodes_.size()));
-    nodes_.resize(first_.back() + node.node + 1);
-    nodes_.back() = meetings.of(node);
+    if (nodes_.size() <= node.rank.value) {
+      const size_t of_last = nodes_.empty() ? 0 : nodes_.back().size();
+      nodes_.resize(node.rank.value + 1);
+      nodes_.back().reserve(of_last);  // ranks are mostly alike
+    }
+    std::vector<NodeMeeting>& of_rank = nodes_.back();
+    of_rank.resize(node.node + 1);
+    of_rank.back() = meetings.of(node);
   });
-  first_.push_back(static_cast<uint32_t>(nodes_.size()));
   meetings_ = meetings.count();
 }
 
 NodeMeeting NodeMeetings::of(RankId rank, uint32_t node) const {
-  if (rank.value + 1 >= first_.size() || node >= first_[rank.value + 1] - first_[rank.value]) return {};
-  return nodes_[first_[rank.value] + node];
+  if (rank.value >= nodes_.size() || node >= nodes_[rank.value].size()) return {};
+  return nodes_[rank.value][node];
 }
 
 std::optional<Executions> Executions::read(const RunReader& record, const RecordedRun& run,
@@ -87,8 +98,8 @@ std::optional<Executions> Executions::read(const RunReader& record, const Record
 
 Executions::Executions(std::vector<OperationRecord> rows, const std::vector<JobInfo>& jobs,
                        const NodeMeetings& meetings)
-    : meetings_(&meetings) {
-  sort_by_rank(std::move(rows));
+    : meetings_(&meetings), all_(std::move(rows)) {
+  sort_ranks();
   for (uint32_t i = 0; i < all_.size(); ++i)
     if (all_[i].end > all_[last_].end) last_ = i;
   index_meetings();
@@ -96,20 +107,17 @@ Executions::Executions(std::vector<OperationRecord> rows, const std::vector<JobI
 }
 
 /// Ranks write what has ended in the order of time, so that what each has is mostly sorted.
-void Executions::sort_by_rank(std::vector<OperationRecord> rows) {
-  for (const OperationRecord& row : rows) {
-    if (first_.size() <= row.rank.value + size_t{1}) first_.resize(row.rank.value + size_t{2});
-    ++first_[row.rank.value + 1];
-  }
-  for (size_t rank = 1; rank < first_.size(); ++rank) first_[rank] += first_[rank - 1];
-  all_.resize(rows.size());
-  std::vector<uint32_t> next = first_;
-  for (const OperationRecord& row : rows)
-    all_[next[row.rank.value]++] = {row.rank, row.node, row.iteration, row.start, row.end};
+void Executions::sort_ranks() {
+  first_.push_back(0);
   const auto key = [](const Execution& e) { return std::tuple(e.end, e.start, e.iteration, e.node); };
-  for (size_t rank = 0; rank + 1 < first_.size(); ++rank) {
-    const std::span of_rank(all_.begin() + first_[rank], all_.begin() + first_[rank + 1]);
+  for (uint32_t begin = 0; begin < all_.size();) {
+    const RankId rank = all_[begin].rank;
+    first_.resize(rank.value + size_t{1}, begin);
+    const auto end = std::find_if(all_.begin() + begin, all_.end(), [&](const Execution& e) { return e.rank != rank; });
+    const std::span of_rank(all_.begin() + begin, end);
     if (!std::ranges::is_sorted(of_rank, {}, key)) std::ranges::sort(of_rank, {}, key);
+    begin = static_cast<uint32_t>(end - all_.begin());
+    first_.push_back(begin);
   }
 }
 

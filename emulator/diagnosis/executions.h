@@ -34,28 +34,21 @@ class NodeMeetings {
   JobId job_of(RankId rank) const { return rank.value < jobs_.size() ? jobs_[rank.value] : JobId(0); }
 
  private:
-  std::vector<uint32_t> first_;  // by rank: where in nodes_
-  std::vector<NodeMeeting> nodes_;
+  std::vector<std::vector<NodeMeeting>> nodes_;  // by rank
   std::vector<JobId> jobs_;
   uint32_t meetings_ = 0;
 };
 
-/// The recorded executions of one run. Immutable after construction; 36 bytes each, and twice as many while they are
-/// read.
+/// The recorded executions of one run. Immutable after construction; 36 bytes each.
 class Executions {
  public:
-  struct Execution {
-    RankId rank;
-    uint32_t node = 0;
-    uint32_t iteration = 0;
-    Time start, end;
-  };
+  using Execution = OperationRecord;
 
   /// More are not held in memory.
   static constexpr uint64_t kMost = 12'000'000;
   /// Absent where there are none, or more than `kMost`. `meetings` outlives what is returned.
   static std::optional<Executions> read(const RunReader& record, const RecordedRun& run, const NodeMeetings& meetings);
-  /// Of `rows`, of which there are some. `meetings` outlives what is returned.
+  /// Of `rows`, of which there are some, by rank (RunExecutions). `meetings` outlives what is made.
   Executions(std::vector<OperationRecord> rows, const std::vector<JobInfo>& jobs, const NodeMeetings& meetings);
 
   uint32_t count() const { return static_cast<uint32_t>(all_.size()); }
@@ -95,7 +88,7 @@ class Executions {
   std::vector<uint32_t> numbered_meetings() const;
 
  private:
-  void sort_by_rank(std::vector<OperationRecord> rows);
+  void sort_ranks();
   void index_meetings();
   void note_iteration_ends(const std::vector<JobInfo>& jobs);
   std::span<const uint32_t> members(uint32_t meeting, uint32_t iteration) const;

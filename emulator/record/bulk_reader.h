@@ -38,17 +38,18 @@ class BulkReader {
   NodeLookup nodes() const { return NodeLookup(database_); }
 
  private:
+  const std::filesystem::path file_;
   Database database_;
 };
 
-/// All executions of a run, in the order in which they were written.
+/// All executions of a run by rank, those of a rank in the order in which they were written.
 struct RunExecutions {
   uint64_t count = 0;
   std::vector<OperationRecord> rows;  ///< none where there are more than were asked for
 };
 
-/// Of each of `runs`, which differ, `most` rows at most: one pass over the table, of a large one by two threads of its
-/// own, a half each. Memory: half of the rows twice while they are put together.
+/// Of each of `runs`, which differ, `most` rows at most: two passes over the pages of the table, of a large one by two
+/// threads, a half each; or over its rows, where only SQLite knows them (TablePages::open). Memory: the rows.
 std::vector<RunExecutions> read_executions(const std::filesystem::path& folder, std::span<const uint32_t> runs,
                                            uint64_t most);
 

@@ -115,4 +115,14 @@ int64_t Database::last_row() const {
   return sqlite3_last_insert_rowid(connection_.get());
 }
 
+// By SQLite's own descriptor: if another one were closed the process would lose its locks on the file.
+void Database::read(uint64_t offset, std::span<uint8_t> bytes) const {
+  sqlite3_file* file = nullptr;
+  int status = sqlite3_file_control(connection_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (status == SQLITE_OK)
+    status = file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), static_cast<int64_t>(offset));
+  if (status != SQLITE_OK)
+    fail_input("{}: cannot read: {}", sqlite3_db_filename(connection_.get(), "main"), sqlite3_errstr(status));
+}
+
 }  // namespace rankwire

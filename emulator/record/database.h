@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -84,6 +85,8 @@ class Database {
   /// The first column of the first row of a query that has one.
   int64_t integer(std::string_view sql) const;
   int64_t last_row() const;
+  /// Bytes of the file from `offset` on, as they stand there.
+  void read(uint64_t offset, std::span<uint8_t> bytes) const;
 
  private:
   struct Close {

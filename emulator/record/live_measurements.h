@@ -27,15 +27,24 @@ struct StormUpdate {
   StormRow storm;
 };
 
-/// Asked by the recorder's thread while the run's own thread measures.
+/// Samples of rates that are new since the update before.
+struct RateUpdate {
+  bool anew = false;  ///< what was told before is void: the interval has become longer, and all is told again
+  RateSampling
+      rates;  ///< intervals, and rows lost, as they are by now; those rows that are new, in no order of workers
+};
+
+/// Asked by the recorder's thread while the run's own threads measure.
 class LiveMeasurements {
  public:
   virtual ~LiveMeasurements() = default;
   /// At most `most` (> 0) new samples; absent when nothing is new. `ports` is valid until the next call.
-  virtual std::optional<QueueUpdate> queue_update(size_t most) = 0;
-  virtual std::vector<StormUpdate> storm_update() = 0;
+  virtual std::optional<QueueUpdate> queue_update(size_t) { return std::nullopt; }
+  virtual std::vector<StormUpdate> storm_update() { return {}; }
+  /// At most `most` (> 0) new samples of each series; absent when nothing is new.
+  virtual std::optional<RateUpdate> rate_update(size_t) { return std::nullopt; }
   /// Writes what was captured since the call before into its file. Keeps errors for whoever completes the file.
-  virtual void save_captured() = 0;
+  virtual void save_captured() {}
 };
 
 }  // namespace rankwire

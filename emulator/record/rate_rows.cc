@@ -1,6 +1,8 @@
 // Rates over time in the record.
 #include "emulator/record/rate_rows.h"
 
+#include <utility>
+
 #include "emulator/record/columns.h"
 #include "emulator/record/reader.h"
 #include "emulator/record/run_store.h"
@@ -19,17 +21,37 @@ std::optional<Bytes> bytes_of(const std::optional<int64_t>& count) {
 }  // namespace
 
 void RunStore::rates(uint32_t run, const RateSampling& rates) {
-  database_.prepare("INSERT INTO rate_sampling VALUES(?,?,?,?)")
+  forget_rates(run);
+  insert_rates(run, rates);
+}
+
+void RunStore::rate_update(uint32_t run, const RateUpdate& update) {
+  open();
+  if (update.anew) forget_rates(run);
+  live_[run].rates = true;
+  insert_rates(run, update.rates);
+}
+
+/// What was written of them before the run's end.
+void RunStore::forget_rates(uint32_t run) {
+  if (!std::exchange(live_[run].rates, false)) return;
+  database_.prepare("DELETE FROM port_rates WHERE run=?").bind(run).execute();
+  database_.prepare("DELETE FROM allowances WHERE run=?").bind(run).execute();
+}
+
+void RunStore::insert_rates(uint32_t run, const RateSampling& rates) {
+  database_.prepare("INSERT OR REPLACE INTO rate_sampling VALUES(?,?,?,?)")
       .bind(run, rates.port_interval, rates.allowance_interval, rates.lost)
       .execute();
   Statement insert_port = database_.prepare("INSERT INTO port_rates VALUES(?,?,?,?,?)");
   for (const PortRateRow& row : rates.ports)
     insert_port.bind(run, row.time.ps, row.port.value, row.tx.count, row.rx.count).execute();
-  Statement insert = database_.prepare("INSERT INTO allowances VALUES(?,?,?,?,?,?,?,?)");
+  Statement insert = database_.prepare("INSERT INTO allowances VALUES(?,?,?,?,?,?,?,?,?,?)");
   for (const AllowanceRow& row : rates.allowances) {
     insert
         .bind(run, row.time.ps, row.connection.value, uint32_t{row.member}, row.rate.bits_per_second,
-              row.lowest_rate.bits_per_second, count_of(row.window), count_of(row.smallest_window))
+              row.lowest_rate.bits_per_second, count_of(row.window), count_of(row.smallest_window), row.source.value,
+              row.destination.value)
         .execute();
   }
 }
@@ -42,7 +64,7 @@ std::optional<RateSampling> RunReader::rates(const RecordedRun& run) const {
   if (!how.step()) return std::nullopt;
   RateSampling rates{.port_interval = duration(how, 0), .allowance_interval = duration(how, 1), .lost = count(how, 2)};
   Statement ports =
-      database_.prepare("SELECT time_ps, port, tx_bytes, rx_bytes FROM port_rates WHERE run=? ORDER BY rowid");
+      database_.prepare("SELECT time_ps, port, tx_bytes, rx_bytes FROM port_rates WHERE run=? ORDER BY time_ps, rowid");
   ports.bind(run.run);
   while (ports.step())
     rates.ports.push_back({.time = Time(ports.integer(0)),
@@ -50,9 +72,8 @@ std::optional<RateSampling> RunReader::rates(const RecordedRun& run) const {
                            .tx = Bytes(ports.integer(2)),
                            .rx = Bytes(ports.integer(3))});
   Statement rows = database_.prepare(
-      "SELECT a.time_ps, a.connection, a.member, f.source, f.destination, a.rate_bps, a.lowest_rate_bps, "
-      "a.window_bytes, a.smallest_window_bytes FROM allowances a JOIN flows f USING(run, connection, member) "
-      "WHERE a.run=? ORDER BY a.rowid");
+      "SELECT time_ps, connection, member, source, destination, rate_bps, lowest_rate_bps, window_bytes, "
+      "smallest_window_bytes FROM allowances WHERE run=? ORDER BY time_ps, rowid");
   rows.bind(run.run);
   while (rows.step())
     rates.allowances.push_back({.time = Time(rows.integer(0)),

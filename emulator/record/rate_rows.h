@@ -23,7 +23,7 @@ struct AllowanceRow {
   Time time;  ///< end of the interval
   ConnectionId connection;
   uint16_t member = 0;
-  RankId source, destination;                    ///< of the connection: as they are read, not to be written
+  RankId source, destination;                    ///< of the connection
   Bandwidth rate, lowest_rate;                   ///< of what frames take on the line; the lowest of the interval
   std::optional<Bytes> window, smallest_window;  ///< of payload; the smallest of the interval
 };

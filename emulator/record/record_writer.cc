@@ -1,5 +1,6 @@
 #include "emulator/record/record_writer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "emulator/record/schema.h"
@@ -88,7 +89,7 @@ bool RecordWriter::drain_batch(uint32_t number, OpenRun& run, RingSink& sink) {
   const size_t messages = sink.pop(std::span(messages_));
   const size_t causes = sink.pop(std::span(causes_));
   if (operations + messages + causes == 0) return false;
-  if (!store_.uncommitted()) opened_ = std::chrono::steady_clock::now();
+  open_transaction();
   store_.operations(number, std::span(operations_).first(operations));
   store_.operation_causes(number, std::span(causes_).first(causes));
   for (const MessageRecord& half : std::span(messages_).first(messages)) {
@@ -133,29 +134,46 @@ bool RecordWriter::listen() {
 
 /// Asks what is measured in memory, when it is time to; whether there may be more to hear at once.
 bool RecordWriter::listen_to(uint32_t number, OpenRun& run) {
-  if (run.live == nullptr) return false;
+  if (run.live.empty()) return false;
   const auto now = std::chrono::steady_clock::now();
   if (now - run.listened < options_.commit_interval) return false;
-  if (const std::optional<QueueUpdate> update = run.live->queue_update(kSamplesAtOnce)) {
-    if (!store_.uncommitted()) opened_ = now;
+  bool more = false;
+  for (LiveMeasurements* live : run.live) more = hear(number, *live) || more;
+  if (!more) run.listened = now;
+  return more;
+}
+
+bool RecordWriter::hear(uint32_t number, LiveMeasurements& live) {
+  bool more = false;
+  if (const std::optional<QueueUpdate> update = live.queue_update(kSamplesAtOnce)) {
+    open_transaction();
     store_.queue_update(number, *update);
-    if (update->rows.size() == kSamplesAtOnce) return true;
+    more = update->rows.size() == kSamplesAtOnce;
   }
-  if (const std::vector<StormUpdate> storms = run.live->storm_update(); !storms.empty()) {
-    if (!store_.uncommitted()) opened_ = now;
+  if (const std::optional<RateUpdate> update = live.rate_update(kSamplesAtOnce)) {
+    open_transaction();
+    store_.rate_update(number, *update);
+    more = more || std::max(update->rates.ports.size(), update->rates.allowances.size()) >= kSamplesAtOnce;
+  }
+  if (const std::vector<StormUpdate> storms = live.storm_update(); !storms.empty()) {
+    open_transaction();
     store_.storm_update(number, storms);
   }
-  run.live->save_captured();
-  run.listened = now;
-  return false;
+  live.save_captured();
+  return more;
+}
+
+/// Before something is written into it.
+void RecordWriter::open_transaction() {
+  if (!store_.uncommitted()) opened_ = std::chrono::steady_clock::now();
 }
 
 /// Of a run that has ended nothing is asked any more.
-void RecordWriter::follow(uint32_t number, LiveMeasurements* live) {
+void RecordWriter::follow(uint32_t number, std::vector<LiveMeasurements*> live) {
   const auto lock = enter();
   const auto run = open_.find(number);
   if (run == open_.end()) return;
-  run->second.live = live;
+  run->second.live = std::move(live);
   run->second.listened = std::chrono::steady_clock::now();
 }
 

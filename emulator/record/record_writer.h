@@ -76,7 +76,7 @@ class RecordWriter {
     return numbers;
   }
   RingSink& sink(uint32_t number, uint32_t shard);
-  void follow(uint32_t number, LiveMeasurements* live);
+  void follow(uint32_t number, std::vector<LiveMeasurements*> live);
   void end(uint32_t number, const RunEnd& end);
   void flush();
 
@@ -84,7 +84,7 @@ class RecordWriter {
   struct OpenRun {
     std::vector<std::unique_ptr<RingSink>> sinks;
     MessageJoin join;
-    LiveMeasurements* live = nullptr;  ///< may be null
+    std::vector<LiveMeasurements*> live;
     std::chrono::steady_clock::time_point listened;
     bool ending = false;   ///< nobody pushes any more
     bool drained = false;  ///< and what was pushed is written
@@ -110,6 +110,8 @@ class RecordWriter {
   void commit_when_due();
   bool listen();
   bool listen_to(uint32_t number, OpenRun& run);
+  bool hear(uint32_t number, LiveMeasurements& live);
+  void open_transaction();
   void write_kept_messages(uint32_t number, const OpenRun& run);
   void give_up() noexcept;
   static RecordLoss loss(const OpenRun& run);

@@ -1,6 +1,7 @@
 #include "emulator/record/recorder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "emulator/record/record_writer.h"
 
@@ -136,12 +137,13 @@ void RunRecorder::fail(const std::string& reason) {
   for (const uint32_t number : writer_->open_runs()) Run(*writer_, number).fail({}, reason);
 }
 
-RunRecorder::Following::Following(const Run& run, LiveMeasurements* live) : run_(run) {
-  run_.writer_->follow(run_.number_, live);
+RunRecorder::Following::Following(const Run& run, std::vector<LiveMeasurements*> live) : run_(run) {
+  std::erase(live, nullptr);
+  run_.writer_->follow(run_.number_, std::move(live));
 }
 
 RunRecorder::Following::~Following() {
-  run_.writer_->follow(run_.number_, nullptr);
+  run_.writer_->follow(run_.number_, {});
 }
 
 void RunRecorder::flush() {

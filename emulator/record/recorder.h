@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/record.h"
 #include "emulator/record/connection_cables.h"
@@ -135,8 +136,9 @@ class RunRecorder {
   /// what it hears.
   class Following {
    public:
-    /// Of the open run. `live` may be null. It and the recorder outlive this; one at a time of each run.
-    Following(const Run& run, LiveMeasurements* live);
+    /// Of the open run. Those that are null are not there. They and the recorder outlive this; one at a time of each
+    /// run.
+    Following(const Run& run, std::vector<LiveMeasurements*> live);
     ~Following();
     Following(const Following&) = delete;
     Following& operator=(const Following&) = delete;

@@ -56,6 +56,7 @@ class RunStore {
   void messages(uint32_t run, const MessageSummary& summary);
   /// Samples of a run that goes on; `end` replaces them.
   void queue_update(uint32_t run, const QueueUpdate& update);
+  void rate_update(uint32_t run, const RateUpdate& update);
   void storm_update(uint32_t run, std::span<const StormUpdate> updates);
   /// Of a run that has not ended, beside those of its end.
   void flows(uint32_t run, std::span<const FlowRow> flows);
@@ -93,6 +94,8 @@ class RunStore {
   void queue_rows(uint32_t run, std::span<const std::string> ports, std::span<const QueueSampleRow> rows);
   void queue_sampling(uint32_t run, Duration interval, uint64_t rows, uint64_t lost);
   void rates(uint32_t run, const RateSampling& rates);
+  void forget_rates(uint32_t run);
+  void insert_rates(uint32_t run, const RateSampling& rates);
   void storms(uint32_t run, std::span<const StormRow> storms);
   void shared_links(uint32_t run, std::span<const SharedLinkRow> links);
   void take_rows(uint32_t run, const RecordPart& part, size_t number);
@@ -107,6 +110,7 @@ class RunStore {
   /// What was written of a run before its end.
   struct Live {
     uint64_t samples = 0;
+    bool rates = false;           ///< any
     std::vector<int64_t> storms;  ///< numbers of their rows
   };
   std::map<uint32_t, Live> live_;          ///< by run that has not ended

@@ -168,7 +168,8 @@ CREATE TABLE port_rates(
   rx_bytes INTEGER NOT NULL);
 CREATE TABLE allowances(
   run INTEGER NOT NULL, time_ps INTEGER NOT NULL, connection INTEGER NOT NULL, member INTEGER NOT NULL,
-  rate_bps INTEGER NOT NULL, lowest_rate_bps INTEGER NOT NULL, window_bytes INTEGER, smallest_window_bytes INTEGER);
+  rate_bps INTEGER NOT NULL, lowest_rate_bps INTEGER NOT NULL, window_bytes INTEGER, smallest_window_bytes INTEGER,
+  source INTEGER NOT NULL, destination INTEGER NOT NULL);
 CREATE TABLE storms(
   run INTEGER NOT NULL, name TEXT NOT NULL, priority INTEGER NOT NULL, stuck_ps INTEGER NOT NULL,
   begin_ps INTEGER NOT NULL, end_ps INTEGER, dropped INTEGER NOT NULL, forwarded INTEGER NOT NULL);

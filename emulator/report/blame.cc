@@ -127,8 +127,10 @@ std::string evidence_of(const Blame& blame) {
       return fmt::format("{} packets{} were marked, for which senders slowed down for {} of the critical path{}",
                          e.count, per_cent_of(e.count, e.of), readable(e.time), trips(e));
     case BlameKind::kCongestionControl:
-      return fmt::format("it held senders back for {} of the critical path, for {} packets that were marked{}",
-                         readable(e.time), e.count, trips(e));
+      return fmt::format(
+          "it held senders back for {} of the critical path, {}{}", readable(e.time),
+          e.count == 0 ? "and no packet was marked" : fmt::format("for {} packets that were marked", e.count),
+          trips(e));
     case BlameKind::kReceiverNotReady:
       return fmt::format("{} times a receiver was not ready, which held the critical path up for {}", e.count,
                          readable(e.time));

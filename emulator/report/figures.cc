@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "emulator/record/plausibility.h"
+
 namespace rankwire {
 
 RecordFigures read_figures(const RunReader& record, size_t listed) {
+  require_plausible(record.folder());
   RecordFigures figures{OperationStatistics(listed), {}};
   CollectiveStatistics collective(record);
   record.for_each_operation([&](const OperationRow& row) {

@@ -158,13 +158,26 @@ std::string loss_text(const TraitNames& names, const Losses& losses, const Trans
   return text;
 }
 
+/// Of a port, source or destination, whose messages were slow for the pauses of another one.
+std::string spread_text(const std::optional<CommonTrait>& where, const std::vector<Blame>& blame) {
+  const bool is_port = where && (where->trait == Trait::kPort || where->trait == Trait::kSourcePort ||
+                                 where->trait == Trait::kDestinationPort);
+  if (!is_port || blame.empty()) return {};
+  const auto& [kind, number, name] = blame.front().culprit;
+  const bool pauses = blame.front().kind == BlameKind::kPfcStorm || blame.front().kind == BlameKind::kSlowNic;
+  if (!pauses || kind != Culprit::Kind::kPort || number == where->value) return {};
+  return "; pauses spread there from the port to blame";
+}
+
 /// Where the run as a whole was slower, too.
-std::string slow_text(const TraitNames& names, const RunReader& record, const std::optional<SlowMessages>& slow) {
+std::string slow_text(const TraitNames& names, const RunReader& record, const Diagnosis& diagnosis) {
+  const std::optional<SlowMessages>& slow = diagnosis.slow;
   const std::optional<double> ratio = completion_ratio(record);
   if (!slow || slow->extra <= kLeastSlow * slow->expected || !ratio || *ratio <= 1 + kLeastSlow) return {};
   return fmt::format("messages took {:.3g} times as long as in the reference{}",
                      (slow->expected + slow->extra) / slow->expected,
-                     where_text(names, slow->where, "the extra time", "the time in the reference"));
+                     where_text(names, slow->where, "the extra time", "the time in the reference") +
+                         spread_text(slow->where, diagnosis.blame));
 }
 
 std::string gap_text(const RecordedRun& run, const std::optional<GapShares>& gap) {
@@ -208,7 +221,7 @@ std::vector<std::string> findings(const RunReader& record, const Diagnosis& diag
   std::vector<std::string> list = blame_texts(record, diagnosis);
   for (const std::string& text :
        {failure_text(names, diagnosis.failed), loss_text(names, diagnosis.losses, run->end.counters),
-        slow_text(names, record, diagnosis.slow), gap_text(*run, diagnosis.gap), main_cause_text(diagnosis)}) {
+        slow_text(names, record, diagnosis), gap_text(*run, diagnosis.gap), main_cause_text(diagnosis)}) {
     if (!text.empty()) list.push_back(text);
   }
   return list;

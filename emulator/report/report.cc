@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "emulator/record/plausibility.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/background.h"
 #include "emulator/report/collective_table.h"
@@ -120,6 +121,7 @@ RecordFigures write_report(const std::filesystem::path& run_folder, const Report
 RecordFigures write_report(const RunReader& record, const ReportFormats& formats,
                            const std::optional<ClusterMeasurement>& cluster) {
   const std::filesystem::path& run_folder = record.folder();
+  require_plausible(run_folder);
   PageOperations page_operations;
   RecordFigures figures = read_operations(record, formats, page_operations);
   if (cluster && figures.collective && !figures.collective->rows.empty())

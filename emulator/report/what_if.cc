@@ -49,6 +49,7 @@ std::string name_of(const WhatIfRow& row) {
 }
 
 std::string change(Duration saved) {
+  if (saved == Duration()) return "nothing";
   if (saved < Duration()) return "+" + readable(Duration() - saved);
   return "-" + readable(saved);
 }
@@ -70,11 +71,11 @@ nlohmann::ordered_json what_if_json(const RunReader& record) {
 std::string what_if_text(const RunReader& record) {
   const std::vector<Saving> list = savings(record);
   std::string text;
-  for (size_t i = 0; i < std::min(list.size(), kPrintedSavings); ++i)
-    text += fmt::format("{}{} {} ({})", i == 0 ? "" : ", ", name_of(list[i].row), readable(list[i].row.completion),
-                        change(list[i].saved));
-  if (list.size() > kPrintedSavings)
-    text += fmt::format(", and {} more in summary.json", list.size() - kPrintedSavings);
+  size_t printed = 0;
+  for (; printed < std::min(list.size(), kPrintedSavings) && list[printed].saved > Duration(); ++printed)
+    text += fmt::format("{}{} {} ({})", printed == 0 ? "" : ", ", name_of(list[printed].row),
+                        readable(list[printed].row.completion), change(list[printed].saved));
+  if (printed > 0 && printed < list.size()) text += fmt::format(", and {} more in summary.json", list.size() - printed);
   return text;
 }
 

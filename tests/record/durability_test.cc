@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "emulator/record/reader.h"
@@ -199,8 +200,6 @@ class TwoThousandSamples final : public LiveMeasurements {
     told_ += part;
     return QueueUpdate{.interval = Duration(10), .ports = ports_, .rows = rows(part)};
   }
-  std::vector<StormUpdate> storm_update() override { return {}; }
-  void save_captured() override {}
 
  private:
   std::vector<QueueSampleRow> rows(size_t count) {
@@ -228,7 +227,7 @@ TEST(Durability, SamplesOfQueuesSurviveSigkill) {
       TwoThousandSamples samples(doubles);
       RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
       RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
-      const RunRecorder::Following following(run, &samples);
+      const RunRecorder::Following following(run, {&samples});
       say();
       while (true) ::pause();
     });
@@ -243,10 +242,75 @@ TEST(Durability, SamplesOfQueuesSurviveSigkill) {
   }
 }
 
+/// Two parts, of which the second makes the first void, and a third one.
+class ThreeRates final : public LiveMeasurements {
+ public:
+  std::optional<RateUpdate> rate_update(size_t) override {
+    const auto port = [](int64_t time) {
+      return PortRateRow{.time = Time(time), .port = PortId(1), .tx = Bytes(100), .rx = Bytes(2)};
+    };
+    const AllowanceRow allowance{.time = Time(40),
+                                 .connection = ConnectionId(7),
+                                 .member = 1,
+                                 .source = RankId(2),
+                                 .destination = RankId(3),
+                                 .rate = Bandwidth(1000),
+                                 .lowest_rate = Bandwidth(900),
+                                 .window = Bytes(4096),
+                                 .smallest_window = {}};
+    switch (++times_) {
+      case 1:
+        return RateUpdate{.rates = {.port_interval = Duration(10), .ports = {port(10), port(20)}}};
+      case 2:
+        return RateUpdate{.anew = true, .rates = {.port_interval = Duration(20), .ports = {port(20)}}};
+      case 3:
+        return RateUpdate{.rates = {.port_interval = Duration(20),
+                                    .allowance_interval = Duration(40),
+                                    .lost = 5,
+                                    .ports = {port(40)},
+                                    .allowances = {allowance}}};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  int times_ = 0;
+};
+
+TEST(Durability, RatesSurviveSigkill) {
+  TemporaryFolder folder;
+  RecordingChild child([&](auto say) {
+    ThreeRates rates;
+    RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    const RunRecorder::Following following(run, {nullptr, &rates});
+    say();
+    while (true) ::pause();
+  });
+  ASSERT_TRUE(child.wait_until_it_says_so());
+  const auto recorded = [&] {
+    const RunReader reader(folder.path());
+    return reader.rates(*reader.emulated()).value_or(RateSampling());
+  };
+  while (recorded().allowances.empty()) std::this_thread::yield();
+  child.kill();
+  const RateSampling rates = recorded();
+  EXPECT_EQ(std::tuple(rates.port_interval, rates.allowance_interval, rates.lost),
+            std::tuple(Duration(20), Duration(40), 5u));
+  ASSERT_EQ(rates.ports.size(), 2u);
+  EXPECT_EQ(std::tuple(rates.ports[0].time, rates.ports[1].time), std::tuple(Time(20), Time(40)));
+  EXPECT_EQ(std::tuple(rates.ports[1].port, rates.ports[1].tx, rates.ports[1].rx),
+            std::tuple(PortId(1), Bytes(100), Bytes(2)));
+  const AllowanceRow& allowance = rates.allowances.front();
+  EXPECT_EQ(std::tuple(allowance.connection, allowance.member, allowance.source, allowance.destination),
+            std::tuple(ConnectionId(7), 1, RankId(2), RankId(3)));
+  EXPECT_EQ(allowance.window, Bytes(4096));
+  EXPECT_FALSE(allowance.smallest_window.has_value());
+}
+
 /// Two storms, of which one ends, and frames that are dropped in the other.
 class TwoStorms final : public LiveMeasurements {
  public:
-  std::optional<QueueUpdate> queue_update(size_t) override { return std::nullopt; }
   std::vector<StormUpdate> storm_update() override {
     StormRow first{.name = "s.p0", .priority = 3, .stuck = Time(1), .begin = Time(10)}, second = first;
     second.name = "s.p1", second.dropped = 5;
@@ -262,7 +326,6 @@ class TwoStorms final : public LiveMeasurements {
     }
     return {};
   }
-  void save_captured() override {}
 
  private:
   int times_ = 0;
@@ -285,7 +348,7 @@ TEST(Durability, PauseStormsSurviveSigkillWhileTheyLast) {
     TwoStorms storms;
     RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
     RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
-    const RunRecorder::Following following(run, &storms);
+    const RunRecorder::Following following(run, {&storms});
     say();
     while (true) ::pause();
   });

@@ -50,6 +50,19 @@ std::vector<std::string> findings_of(const RunEnd& end) {
   return list;
 }
 
+// Port 1 pauses the network, so that what port 0 sends there waits, and what goes to port 0 behind that.
+TEST(Findings, DoNotPointToAPortThatThePausesOfAnotherReach) {
+  const TemporaryFolder folder;
+  testing::write_sample(folder.path(), traffic());
+  const RunReader record(folder.path());
+  Diagnosis diagnosis;
+  diagnosis.slow = SlowMessages{.expected = 1, .extra = 2, .where = CommonTrait{.value = 0, .part_of_trouble = 1}};
+  diagnosis.blame = {{.kind = BlameKind::kPfcStorm, .culprit = {Culprit::Kind::kPort, 1}, .gap = microseconds(20)}};
+  EXPECT_THAT(findings(record, diagnosis).at(1), HasSubstr("; pauses spread there from the port to blame"));
+  diagnosis.blame[0].culprit.number = 0;
+  EXPECT_THAT(findings(record, diagnosis).at(1), Not(HasSubstr("spread")));
+}
+
 TEST(Findings, BeginWithWhoIsToBlame) {
   EXPECT_THAT(all_findings_of(traffic()),
               ElementsAre("to blame: unexplained, for 20 us (100 % of what was lost), confidence low: the record does "

@@ -32,10 +32,15 @@ const std::vector<WhatIfRow> kRows = {{"compute", "", microseconds(22)},
 
 TEST(WhatIfReport, WhatSavesMostComesFirst) {
   const TemporaryFolder folder;
-  EXPECT_EQ(
-      what_if_text(record_of(folder.path(), kRows)),
-      "all wires 10 us (-20 us), computation 22 us (-8 us), port p1 25 us (-5 us), SEND and RECV 30 us (-0 ps), and 1 "
-      "more in summary.json");
+  EXPECT_EQ(what_if_text(record_of(folder.path(), kRows)),
+            "all wires 10 us (-20 us), computation 22 us (-8 us), port p1 25 us (-5 us), and 2 more in summary.json");
+}
+
+// `flow` loses no packets, so that it has no word on a cable that does.
+TEST(WhatIfReport, SaysNothingOfWhatSavesNothing) {
+  const TemporaryFolder folder;
+  const std::vector<WhatIfRow> rows = {{"failures", "", microseconds(30)}};
+  EXPECT_EQ(what_if_text(record_of(folder.path(), rows)), "");
 }
 
 TEST(WhatIfReport, JsonHasThemAll) {

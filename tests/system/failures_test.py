@@ -125,8 +125,8 @@ class Interruption(Failing):
                 "workload": {"generate": transformer(layers=64, hidden=1024, micro_batches=16)},
                 "hosts": {"count": 4, "npus": 2},
                 "ports": {"count": 4, "device": "ring", "rate": "200Mbps"},
-                "transport": {"timeout": 16},
-                "record": {"fabric_interval": "1ms", "capture": "256MiB"},
+                "transport": {"timeout": 16, "congestion_control": {"algorithm": "dctcp"}},
+                "record": {"fabric_interval": "1ms", "rate_interval": "1ms", "capture": "256MiB"},
             }
         )
         self.out = self.folder / "run"
@@ -155,7 +155,8 @@ class Interruption(Failing):
             self.wait_until(
                 process,
                 lambda: self.recorded() >= self.ENOUGH
-                and self.recorded("queue_samples") >= self.ENOUGH
+                and min(map(self.recorded, ("queue_samples", "port_rates"))) >= self.ENOUGH
+                and self.recorded("allowances") > 0
                 and self.captured() >= self.ENOUGH_BYTES,
                 "operations, samples and frames in the record",
             )
@@ -171,7 +172,10 @@ class Interruption(Failing):
         self.assertEqual(run.summary["verdict"], "interrupted")
         ended = [row for row in run.rows("operations") if row["emulated_end_ps"]]
         self.assertGreaterEqual(len(ended), operations)
-        self.assertGreaterEqual(len(run.rows("queues")), self.ENOUGH)
+        for sampled in ("queues", "port_rates"):
+            self.assertGreaterEqual(len(run.rows(sampled)), self.ENOUGH)
+        self.assertTrue(run.rows("allowances"))
+        self.assertTrue(all(row["source"] != row["destination"] for row in run.rows("allowances")))
         # Whole blocks, of all four ports; a block of the longest kept frame has 172 bytes.
         interfaces, packets = pcapng.read(run.folder / "capture.pcapng")
         self.assertEqual(len(interfaces), 4)

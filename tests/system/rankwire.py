@@ -49,10 +49,19 @@ def recorded_operations(folder):
         return 0
 
 
+def processor_seconds(task):
+    """What a thread or process, a folder of /proc, has had of the processors."""
+    fields = (pathlib.Path(task) / "stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def wait_for_operations(process, folder):
-    """Until the run of a process that was started has recorded some, has ended, or 60 s have passed. How many there are."""
-    deadline = time.monotonic() + 60
+    """Until the run of a process that was started has recorded some, has ended, or has had 30 s of the processors, which
+    on a busy machine takes as long as it takes, 10 minutes at most. How many there are."""
+    deadline = time.monotonic() + 600
     while recorded_operations(folder) == 0 and process.poll() is None and time.monotonic() < deadline:
+        if processor_seconds(f"/proc/{process.pid}") > 30:
+            break
         time.sleep(0.05)
     return recorded_operations(folder)
 

@@ -1,0 +1,95 @@
+#include "emulator/record/plausibility.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/message.h"
+#include "emulator/record/database.h"
+
+namespace rankwire {
+namespace {
+
+/// Longest time, 26 days to either side of the begin: sums and differences of a few of them are no overflow.
+constexpr int64_t kLongest = int64_t{1} << 61;
+/// Nodes of a rank are numbered without gaps, but for those that a record does not describe.
+constexpr int64_t kUndescribedNodes = 1 << 20;
+
+struct Range {
+  int64_t least, most;
+};
+
+std::optional<Range> range_of(std::string_view column, int64_t nodes) {
+  if (column.ends_with("_ps")) return Range{-kLongest, kLongest};
+  if (column == "node") return Range{0, nodes + kUndescribedNodes};
+  if (column == "sequence") return Range{0, MessageId::kMaxSequence - 1};
+  for (const std::string_view of_rank : {"rank", "source", "destination", "peer"})
+    if (column == of_rank) return Range{0, MessageId::kMaxRanks - 1};
+  return std::nullopt;
+}
+
+struct Checked {
+  std::string name;
+  Range range;
+};
+
+struct Table {
+  std::vector<std::string> key;  ///< columns that say which row it is
+  std::vector<Checked> columns;
+};
+
+Table described(const Database& database, const std::string& name, int64_t nodes) {
+  Table table;
+  Statement columns = database.prepare("SELECT name, pk FROM pragma_table_info(?)");
+  for (columns.bind(name); columns.step();) {
+    const std::string column = columns.text(0);
+    if (columns.integer(1) > 0) table.key.push_back(column);
+    if (const auto range = range_of(column, nodes)) table.columns.push_back({column, *range});
+  }
+  if (table.key.empty()) table.key.push_back("rowid");
+  return table;
+}
+
+/// One pass for all of its columns. NULL is in every range, what is no number in none.
+void require_plausible_table(const Database& database, const std::filesystem::path& file, const std::string& name,
+                             const Table& table) {
+  std::vector<std::string> wrong, read;
+  for (const auto& [column, range] : table.columns) {
+    wrong.push_back(fmt::format("\"{}\" NOT BETWEEN {} AND {}", column, range.least, range.most));
+    read.push_back(fmt::format("\"{}\"", column));
+  }
+  for (const std::string& column : table.key) read.push_back(fmt::format("\"{}\"", column));
+  Statement rows = database.prepare(fmt::format("SELECT {}, {} FROM \"{}\" WHERE {} LIMIT 1", fmt::join(wrong, ", "),
+                                                fmt::join(read, ", "), name, fmt::join(wrong, " OR ")));
+  if (!rows.step()) return;
+  const auto columns = static_cast<int>(table.columns.size());
+  int place = 0;
+  while (rows.integer(place) == 0) ++place;
+  std::vector<std::string> key;
+  for (size_t i = 0; i < table.key.size(); ++i)
+    key.push_back(fmt::format("{} {}", table.key[i], rows.text_view(2 * columns + static_cast<int>(i))));
+  const auto& [column, range] = table.columns[static_cast<size_t>(place)];
+  fail_input("{}: table {}, row with {}: {} is {}, where runs write {} .. {}; the record is damaged or was changed",
+             file.string(), name, fmt::join(key, ", "), column, rows.text_view(columns + place), range.least,
+             range.most);
+}
+
+}  // namespace
+
+void require_plausible(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "run.sqlite";
+  const Database database(file, Database::Access::kRead);
+  const int64_t nodes = database.integer("SELECT count(*) FROM nodes");
+  Statement tables = database.prepare("SELECT name FROM sqlite_master WHERE type='table'");
+  while (tables.step()) {
+    const std::string name = tables.text(0);
+    const Table table = described(database, name, nodes);
+    if (!table.columns.empty()) require_plausible_table(database, file, name, table);
+  }
+}
+
+}  // namespace rankwire
