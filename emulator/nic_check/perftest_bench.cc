@@ -93,7 +93,8 @@ PerftestResult PerftestBench::serve(const PerftestOptions& options, const std::s
     if (*interrupted_) skip("interrupted");
     if (session.has_client()) continue;
     if (program && program->has_ended())
-      fail_run("the program ended before it had come to {}: '{}'", config_.perftest->listen, program->output());
+      fail_run("the program ended before it had come to {}; {}", config_.perftest->listen,
+               words_of_hook(program->output()));
     if (now - begin > options.patience)
       fail_run("no program came to {} within {} s", config_.perftest->listen, options.patience.ps / seconds(1).ps);
   }
