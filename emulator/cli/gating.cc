@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "emulator/cli/writable.h"
 #include "emulator/report/output_file.h"
 #include "emulator/suite/junit.h"
 

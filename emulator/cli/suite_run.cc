@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/cli/interrupt.h"
-#include "emulator/report/output_file.h"
+#include "emulator/cli/writable.h"
 #include "emulator/suite/suite_report.h"
 
 namespace rankwire {

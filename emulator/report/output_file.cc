@@ -35,12 +35,4 @@ void write_file(const std::filesystem::path& file, std::string_view text) {
   out.commit();
 }
 
-void require_writable(const std::filesystem::path& file) {
-  try {
-    const OutputFile removed_at_once(file);
-  } catch (const Error& error) {
-    fail_input("{}", error.what());
-  }
-}
-
 }  // namespace rankwire

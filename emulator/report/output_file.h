@@ -31,7 +31,4 @@ class OutputFile {
 /// One text as a whole file. Throws as OutputFile does.
 void write_file(const std::filesystem::path& file, std::string_view text);
 
-/// Before work begins whose result is to be written there. Throws Error(kInput) where that would fail.
-void require_writable(const std::filesystem::path& file);
-
 }  // namespace rankwire
