@@ -6,7 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <list>
 #include <string>
 #include <string_view>
@@ -22,18 +21,6 @@
 
 namespace rankwire {
 namespace {
-
-/// The last line that a point's process wrote, without the word that says what it is.
-std::string last_words(const std::filesystem::path& log) {
-  constexpr std::string_view kError = "error: ";
-  std::ifstream file(log);
-  std::string line, last;
-  while (std::getline(file, line)) {
-    if (!line.empty()) last = line;
-  }
-  if (last.starts_with(kError)) last.erase(0, kError.size());
-  return last.empty() ? "ended without a word" : last;
-}
 
 /// The points' processes, as many at a time as there are to be.
 class PointRunner {
