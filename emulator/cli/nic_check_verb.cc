@@ -141,8 +141,8 @@ std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
 int check_nic(const NicCheckRequest& request) {
   if (request.list) {
     if (!request.mutant.empty()) fail_input("--mutant: plants a fault in what is tested, and --list tests nothing");
-    std::vector<TestCase> cases = wanted_cases(request, {});
-    if (request.replay.empty()) cases = perftest_catalogue(nullptr);
+    std::vector<TestCase> cases =
+        request.replay.empty() ? perftest_catalogue(nullptr) : wanted_cases(request, OpenBench());
     list_cases(select_cases(std::move(cases), request.run.only), request.run.json);
     return 0;
   }
