@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "emulator/suite/case_text.h"
 #include "emulator/suite/metric_unit.h"
 
 namespace rankwire {
