@@ -218,9 +218,10 @@ class Perftest(unittest.TestCase):
             "nic": {"perftest": f"sh -c 'echo $0 >{asked}; read status <{ended}; exit $status' '{{command}}'",
                     "device": "rxe0", "gid_index": self.gid_index(IPV4), "listen": f"{HOST}:{TCP_PORT}",
                     "ip": IPV4.guest_ip, "mac": guest.GUEST_MAC},
-            "limits": {"timeout_exponent": 14, "answer": "60ms", "quiet": "10ms", "program": f"{DEADLINE}s"},
+            # A second and more: a guest that stands still answers late.
+            "limits": {"timeout_exponent": 18, "answer": "1s", "program": f"{DEADLINE}s"},
         }), encoding="utf-8")  # fmt: skip
-        timed = ("perftest.loss.write.middle", "perftest.loss.send.last", "perftest.loss.response")
+        timed = ("perftest.loss.write.middle", "perftest.loss.send.last")
         cases = ("perftest.write_bw", "perftest.marking", *timed, "perftest.cnp.sent", "requester.retry.count_7")
         command = [BUILD / "rankwire", "nic-check", config, "--yes", "--out", self.folder / "nic"]
         for case in cases:
@@ -240,7 +241,7 @@ class Perftest(unittest.TestCase):
         found = {case["id"]: case for case in suite["cases"]}
         self.assertEqual(set(found), set(cases), said)
         for case in ("perftest.write_bw", "perftest.marking", *timed):
-            # A guest that stands still leaves times undecided.
+            # Where rankwire itself was kept from looking, times are undecided.
             good = ("pass", "inconclusive") if case in timed else ("pass",)
             self.assertIn(found[case]["verdict"], good, said)
         self.assertEqual(found["perftest.cnp.sent"]["reason"], "no CNP came, and all READ responses were marked CE", said)
