@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "dataplane/impairments/packets.h"
+#include "dataplane/ports/frame_view.h"
 #include "dataplane/wire/pause.h"
-#include "dataplane/wire/payload.h"
 
 namespace rankwire {
 namespace {
@@ -64,27 +63,10 @@ void ImpairmentPort::forget(std::span<const FrameBuffer> buffers) noexcept {
     if (Completed* const entry = find(buffer)) completed_.erase(completed_.begin() + (entry - completed_.data()));
 }
 
-Frame ImpairmentPort::view(const Completed& completed) const noexcept {
-  const FrameShape& shape = completed.shape;
-  uint8_t* const place = capabilities_.place(completed.buffer);
-  Frame frame;
-  frame.head = place - shape.header_length;
-  frame.head_length = shape.header_length;
-  if (shape.trailer_length == 0) {
-    frame.head_length = static_cast<uint16_t>(frame.head_length + shape.payload_length);
-    return frame;
-  }
-  frame.payload = capabilities_.payload_by_reference ? payload_pattern().data() : place;
-  frame.payload_length = static_cast<uint16_t>(shape.payload_length);
-  frame.tail_length = shape.trailer_length;
-  std::memcpy(frame.tail, capabilities_.trailer_place(place, shape.payload_length), shape.trailer_length);
-  return frame;
-}
-
 void ImpairmentPort::see(Completed& completed, Time now) noexcept {
   if (completed.seen) return;
   completed.seen = true;
-  const ParsedPacket packet = parse(view(completed));
+  const ParsedPacket packet = parse(frame_in(completed.buffer, completed.shape, capabilities_));
   if (packet.reject != Reject::kNone) return;
   completed.place = impairments_.flows().place(packet, PortSide::kTransmit);
   if (completed.place) completed.rule = impairments_.choose(*completed.place, id_, PortSide::kTransmit, now);
@@ -128,7 +110,7 @@ bool ImpairmentPort::send_one(Time now, FrameBuffer buffer) noexcept {
   Completed& frame = *find(buffer);
   const PacketPlace place = *frame.place;
   if (frame.rule) {
-    const Frame original = view(frame);
+    const Frame original = frame_in(frame.buffer, frame.shape, capabilities_);
     const ParsedPacket packet = parse(original);
     const bool replaced = impair(original, {packet, place, *frame.rule, PortSide::kTransmit, now});
     frame.rule.reset();

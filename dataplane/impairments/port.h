@@ -75,7 +75,6 @@ class ImpairmentPort final : public FramePort {
 
   Completed* find(FrameBuffer buffer) noexcept;
   void forget(std::span<const FrameBuffer> buffers) noexcept;
-  Frame view(const Completed& completed) const noexcept;
   void see(Completed& completed, Time now) noexcept;
   size_t send_run(Time now, std::span<FrameBuffer> buffers) noexcept;
   bool send_one(Time now, FrameBuffer buffer) noexcept;

@@ -277,8 +277,7 @@ Json BmwgBench::counters() const {
   if (command == suite_.hooks.end()) return nullptr;
   const std::string text = run_hook("counters", command->second, suite_.hook_patience, context_.interrupted);
   Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object())
-    fail_run("counters: '{}' printed no JSON object, but: {}", command->second, text.substr(0, 200));
+  if (!json.is_object()) fail_run("counters: '{}' printed no JSON object; {}", command->second, words_of_hook(text));
   return json;
 }
 

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -24,14 +23,6 @@ namespace rankwire {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string last_line(const std::filesystem::path& log) {
-  std::ifstream file(log);
-  std::string line, last;
-  while (std::getline(file, line))
-    if (!line.empty()) last = line;
-  return last.empty() ? "it ended without a word" : last;
-}
 
 /// Runs in a process of its own, so that a device that vanishes takes nothing but the run with it.
 std::string run_process(const BmwgRun& run, bool twin) {
@@ -57,7 +48,7 @@ std::string run_process(const BmwgRun& run, bool twin) {
     std::filesystem::remove(log);
     return {};
   }
-  return last_line(log);
+  return last_words(log);
 }
 
 /// The suite's configuration as far as it does not depend on a workload.

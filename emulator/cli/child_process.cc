@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -77,6 +79,16 @@ std::optional<int> ChildProcess::status() {
 
 void ChildProcess::signal(int number) {
   if (!status()) kill(pid_, number);
+}
+
+std::string last_words(const std::filesystem::path& output) {
+  constexpr std::string_view kError = "error: ";
+  std::ifstream file(output);
+  std::string line, last;
+  while (std::getline(file, line))
+    if (!line.empty()) last = line;
+  if (last.starts_with(kError)) last.erase(0, kError.size());
+  return last.empty() ? "it ended without a word" : last;
 }
 
 std::string run_program(const std::vector<std::string>& command, std::chrono::milliseconds patience) {

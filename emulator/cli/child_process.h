@@ -34,6 +34,9 @@ class ChildProcess {
   std::optional<int> status_;
 };
 
+/// The last line of what a rankwire wrote into its `output`, without the word "error" in front of it.
+std::string last_words(const std::filesystem::path& output);
+
 /// Runs the program `command[0]`, which is looked for in PATH, and waits for its end; one that takes longer than
 /// `patience` is killed. Returns what went wrong, or "". Standard output and error are those of this process.
 std::string run_program(const std::vector<std::string>& command, std::chrono::milliseconds patience);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "emulator/cli/writable.h"
 #include "emulator/report/output_file.h"
 #include "emulator/suite/junit.h"
 
@@ -20,6 +21,7 @@ CLI::Option* add_gate_options(CLI::App& verb, GateRequest& request) {
 }
 
 Gating::Gating(const GateRequest& request) : junit_(request.junit) {
+  if (!junit_.empty()) require_writable(junit_);
   for (const std::string& file : request.files) {
     std::vector<Gate> gates = read_gates(file);
     std::move(gates.begin(), gates.end(), std::back_inserter(gates_));
@@ -29,7 +31,10 @@ Gating::Gating(const GateRequest& request) : junit_(request.junit) {
 void Gating::judge(const std::string& name, const nlohmann::ordered_json& document) {
   try {
     results_ = check_gates(gates_, document);
-    if (!junit_.empty()) write_file(junit_, junit_xml(gates_suite(name, document, results_)));
+    if (junit_.empty()) return;
+    SuiteResult suite = gates_suite(name, document, results_);
+    if (suite.version.empty()) suite.version = RANKWIRE_VERSION;
+    write_file(junit_, junit_xml(suite));
   } catch (const Error&) {
     wrong_ = std::current_exception();
   }

@@ -24,7 +24,7 @@ CLI::Option* add_gate_options(CLI::App& verb, GateRequest& request);
 /// The gates of a verb, read before it does anything and judged when it has its result.
 class Gating {
  public:
-  /// Throws as read_gates does.
+  /// Throws as read_gates does, and Error(kInput) where the JUnit file cannot be written.
   explicit Gating(const GateRequest& request);
 
   const std::vector<Gate>& gates() const { return gates_; }

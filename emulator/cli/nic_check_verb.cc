@@ -22,6 +22,7 @@
 #include "emulator/nic_check/emulated_bench.h"
 #include "emulator/nic_check/line_socket.h"
 #include "emulator/nic_check/open_nic.h"
+#include "emulator/nic_check/perftest_bench.h"
 #include "emulator/nic_check/replay.h"
 #include "emulator/suite/suite.h"
 
@@ -66,33 +67,35 @@ BenchScale scale_of(const NicCheckRequest& request) {
   return {.largest = largest_message(request.largest), .queue_pairs = request.queue_pairs};
 }
 
-/// What is tested: the catalogue, or a recorded run.
-std::vector<TestCase> wanted_cases(const NicCheckRequest& request, NicBench* bench) {
-  std::vector<TestCase> cases =
-      request.replay.empty()
-          ? nic_catalogue(bench)
-          : nic_tests(replay_cases(read_replayed_job(request.replay, request.rank, scale_of(request).largest)), bench);
-  return select_cases(std::move(cases), request.run.only);
-}
-
 /// A bench with whatever stands behind it.
 struct OpenBench {
+  std::string nic;
   std::map<std::string, std::string> properties;
   std::unique_ptr<EmulatedBench> emulated;
   RealClock clock;
   std::unique_ptr<DpdkEnvironment> environment;
   std::unique_ptr<FramePort> port;
-  std::unique_ptr<NicUnderTest> nic;
+  std::unique_ptr<NicUnderTest> driven;
   std::unique_ptr<NicBench> real;
+  std::unique_ptr<PerftestBench> perftest;  ///< instead of both
 
-  NicBench& bench() { return emulated ? emulated->bench() : *real; }
+  NicBench* bench() const { return emulated ? &emulated->bench() : real.get(); }
 };
+
+/// What is tested: the catalogue, or a recorded run.
+std::vector<TestCase> wanted_cases(const NicCheckRequest& request, const OpenBench& open) {
+  if (open.perftest) return perftest_catalogue(open.perftest.get());
+  if (request.replay.empty()) return nic_catalogue(open.bench());
+  return nic_tests(replay_cases(read_replayed_job(request.replay, request.rank, scale_of(request).largest)),
+                   open.bench());
+}
 
 std::unique_ptr<OpenBench> open_emulated(const NicCheckRequest& request) {
   if (!request.config.empty()) fail_input("--emulated takes no configuration");
   auto open = std::make_unique<OpenBench>();
   const NicMutant mutant = request.mutant.empty() ? NicMutant::kNone : find_nic_mutant(request.mutant);
   open->emulated = std::make_unique<EmulatedBench>(mutant, IpVersion::kIpv4, scale_of(request));
+  open->nic = open->emulated->bench().nic().facts().name;
   open->properties = {{"dut.model", "emulated NIC"}};
   if (!request.mutant.empty()) open->properties["dut.planted fault"] = request.mutant;
   return open;
@@ -108,15 +111,25 @@ std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
                                              config.device, to_string(config.nic_ip)));
   auto open = std::make_unique<OpenBench>();
   const BenchScale scale = scale_of(request);
-  open->nic = open_nic(config, scale.largest);
+  if (config.perftest && !request.replay.empty())
+    fail_input("--replay: needs a NIC that is driven by nic.verbs or nic.agent, not by nic.perftest");
+  if (!config.perftest) open->driven = open_nic(config, scale.largest);
   open->environment = std::make_unique<DpdkEnvironment>(DpdkOptions{.memory = kDpdkMemory, .devices = {config.device}});
   open->port = open_dpdk_port(*open->environment, config.device, {.mtu = config.mtu + kMostHeaderBytes});
   open->clock.start();
-  open->real = std::make_unique<NicBench>(
-      *open->nic, *open->port, open->clock,
-      BenchOptions{
-          .peer = config.peer, .line = config.rate, .limits = config.limits, .mtu = config.mtu, .scale = scale});
-  open->properties = {{"dut.model", open->nic->facts().name},
+  if (config.perftest) {
+    open->nic = config.perftest->device;
+    open->perftest = std::make_unique<PerftestBench>(config, *open->port, open->clock, [](const std::string& command) {
+      fmt::print(stderr, "on the NIC's host: {}\n", command);
+    });
+  } else {
+    open->nic = open->driven->facts().name;
+    open->real = std::make_unique<NicBench>(
+        *open->driven, *open->port, open->clock,
+        BenchOptions{
+            .peer = config.peer, .line = config.rate, .limits = config.limits, .mtu = config.mtu, .scale = scale});
+  }
+  open->properties = {{"dut.model", open->nic},
                       {"dut.address", fmt::format("{} ({})", to_string(config.nic_ip), to_string(config.nic_mac))},
                       {"topology.port", config.device},
                       {"topology.peer", fmt::format("{} ({})", to_string(config.peer.ip), to_string(config.peer.mac))}};
@@ -128,17 +141,19 @@ std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
 int check_nic(const NicCheckRequest& request) {
   if (request.list) {
     if (!request.mutant.empty()) fail_input("--mutant: plants a fault in what is tested, and --list tests nothing");
-    list_cases(wanted_cases(request, nullptr), request.run.json);
+    std::vector<TestCase> cases =
+        request.replay.empty() ? perftest_catalogue(nullptr) : wanted_cases(request, OpenBench());
+    list_cases(select_cases(std::move(cases), request.run.only), request.run.json);
     return 0;
   }
   interrupt_flag();  // so that a signal while the bench takes its memory is none of the default's
   const std::unique_ptr<OpenBench> open = request.emulated ? open_emulated(request) : open_configured(request);
-  const std::vector<TestCase> cases = wanted_cases(request, &open->bench());
+  const std::vector<TestCase> cases = select_cases(wanted_cases(request, *open), request.run.only);
   if (!request.replay.empty())
     open->properties["test.recorded run"] = fmt::format("{}, rank {}", request.replay, request.rank);
   return run_suite_cases(cases,
                          {.name = "nic-check",
-                          .title = "NIC check: " + open->bench().nic().facts().name,
+                          .title = "NIC check: " + open->nic,
                           .standard = "runs/nic-check",
                           .properties = open->properties},
                          request.run);

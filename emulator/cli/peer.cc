@@ -56,17 +56,10 @@ Nic nic_of(const PeerRequest& request) {
 }
 
 RoceOptions roce_of(const PeerRequest& request) {
-  RoceOptions roce;
   const std::optional<NicProfile> profile = find_nic_profile(request.profile);
   if (!profile) fail_input("--profile: '{}' is not one of {}", request.profile, nic_profile_names());
-  roce.profile = *profile;
-  roce.markings.data.ecn = profile->data_ecn;
+  RoceOptions roce = perftest_roce(*profile);
   roce.mtu = value_of("--mtu", request.mtu, PathMtu{});
-  roce.read_access = ReadAccess::kAlways;
-  roce.verb = DataVerb::kWrite;
-  roce.unindexed = UnindexedMessages::kReported;
-  roce.neighbours = NeighbourMode::kResolve;
-  roce.standstill = Duration(ack_timeout(profile->timeout_exponent).ps / 2);
   return roce;
 }
 

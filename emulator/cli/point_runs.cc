@@ -6,7 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <list>
 #include <string>
 #include <string_view>
@@ -22,16 +21,6 @@
 
 namespace rankwire {
 namespace {
-
-/// The last line that a point's process wrote.
-std::string last_words(const std::filesystem::path& log) {
-  std::ifstream file(log);
-  std::string line, last;
-  while (std::getline(file, line)) {
-    if (!line.empty()) last = line;
-  }
-  return last.empty() ? "ended without a word" : last;
-}
 
 /// The points' processes, as many at a time as there are to be.
 class PointRunner {

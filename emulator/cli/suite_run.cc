@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/cli/interrupt.h"
+#include "emulator/cli/writable.h"
 #include "emulator/suite/suite_report.h"
 
 namespace rankwire {
@@ -56,6 +57,7 @@ void require_consent(const SuiteRunRequest& request, const std::string& what) {
 
 int run_suite_cases(const std::vector<TestCase>& cases, const SuiteIdentity& identity, const SuiteRunRequest& request) {
   RunFolder folder({request.out, identity.standard, request.resume || request.overwrite});
+  for (const char* const file : kSuiteFiles) require_writable(folder.path() / file);
   folder.keep();
   SuiteOptions options{.name = identity.name,
                        .version = RANKWIRE_VERSION,

@@ -34,14 +34,13 @@ NicBench::~NicBench() = default;
 
 void NicBench::begin(const std::atomic<bool>& interrupted) {
   interrupted_ = &interrupted;
-  outcome_ = {};
   nic_.poll();
   // What is still on its way of the case before.
   while (step()) {
   }
   completions_.clear();
-  log_.clear();
-  longest_absence_ = absent_altogether_ = {};
+  clear();
+  absent_altogether_ = {};
   forgive_absence();
 }
 

@@ -16,9 +16,8 @@
 #include "dataplane/ports/frame_port.h"
 #include "dataplane/protocol/queue_pair.h"
 #include "dataplane/wire/pause.h"
+#include "emulator/nic_check/case_record.h"
 #include "emulator/nic_check/nic_under_test.h"
-#include "emulator/nic_check/wire_log.h"
-#include "emulator/suite/test_case.h"
 
 namespace rankwire {
 
@@ -53,18 +52,6 @@ struct BenchOptions {
   uint32_t mtu = 4096;  ///< the largest path MTU of the wire
   BenchScale scale;
   uint8_t traffic_class = 26 << 2 | 2;  ///< of queue pairs: DSCP 26, ECT(0)
-};
-
-/// What a case finds that the NIC did wrong, and why it cannot be tried. Caught by whoever runs the case.
-struct CaseFailed {
-  std::string reason;
-};
-struct CaseSkipped {
-  std::string reason;
-};
-/// Ends a case that has seen too little to judge.
-struct CaseUndecided {
-  std::string reason;
 };
 
 /// What a queue pair of the NIC is connected with.
@@ -120,7 +107,7 @@ struct PeerPacket {
 };
 
 /// One thread. Times are of `clock`.
-class NicBench {
+class NicBench : public CaseRecord {
  public:
   /// What the NIC's work requests name at the peer; READs get the pattern of the address.
   static constexpr uint64_t kPeerAddress = 0x5000'0000'0000;
@@ -136,7 +123,6 @@ class NicBench {
   const BenchOptions& options() const { return options_; }
   const BenchLimits& limits() const { return options_.limits; }
   const MacAddress& nic_mac() const { return nic_mac_; }
-  WireLog& log() { return log_; }
   Time now() { return clock_.now(); }
 
   /// Each case begins with an empty log and no queue pairs. `interrupted` outlives the case.
@@ -149,9 +135,6 @@ class NicBench {
   /// Until `done`, at most for `limit` without the time in which rankwire was kept from looking. Whether it was.
   bool run_until(const std::function<bool()>& done, Duration limit);
   void run_for(Duration time) { run_until({}, time); }
-  /// The longest time in this case in which rankwire did not look at the wire, because the machine did something else:
-  /// so much later than it came may a frame be stamped, and be answered. 0 in virtual time.
-  Duration longest_absence() const { return longest_absence_; }
 
   // The NIC's driver.
   /// Posts a work request of `bytes`, from the beginning of the source, whose byte i is `pattern(i)`, or, when it has
@@ -189,30 +172,16 @@ class NicBench {
   std::vector<size_t> answers(const PeerEnd& end, size_t from = 0) const;
   std::vector<size_t> requests(const PeerEnd& end, size_t from = 0) const;
   std::vector<size_t> notifications(const PeerEnd& end, size_t from = 0) const;
-  const WireFrame& frame(size_t number) const { return log_.frames()[number]; }
-  const ParsedPacket& packet(size_t number) const { return frame(number).packet; }
 
-  // Verdicts. Each marks `frame` as decisive.
-  [[noreturn]] void fail(std::optional<size_t> frame, const std::string& reason);
-  void require(bool good, std::optional<size_t> frame, const std::string& reason);
-  [[noreturn]] void skip(const std::string& reason) { throw CaseSkipped{reason}; }
-  [[noreturn]] void undecided(const std::string& reason) { throw CaseUndecided{reason}; }
+  // Verdicts as of CaseRecord.
   size_t expect_ack(const PeerEnd& end, size_t from, uint32_t psn, std::optional<uint32_t> msn = {});
   size_t expect_nak(const PeerEnd& end, size_t from, Syndrome syndrome, uint32_t psn);
   /// No answer within `limits().quiet`.
   void expect_silence(const PeerEnd& end, size_t from, const std::string& why);
   /// The queue pair still works: a WRITE is acknowledged.
   void expect_alive(PeerEnd& end);
-  /// A time (us, ms) that misses its bounds by no more than the longest absence is inconclusive.
-  void measure(Measured measured);
-  /// The same of what was counted in windows of this length: it misses its bounds for certain only where no absence
-  /// took a quarter of one.
-  void measure_within(Duration window, Measured measured);
-  void tell(const std::string& reason) { outcome_.reason = reason; }
-  void add_curve(MeasuredCurve curve) { outcome_.curves.push_back(std::move(curve)); }
   /// Of the NIC's hw_counters; absent: it has none of this name.
   std::optional<uint64_t> counter(const std::string& name);
-  CaseOutcome& outcome() { return outcome_; }
 
  private:
   bool step();
@@ -236,7 +205,6 @@ class NicBench {
   const BenchOptions options_;
   Neighbours neighbours_;
   MacAddress nic_mac_;
-  WireLog log_;
   std::deque<PeerEnd> ends_;
   uint32_t next_number_ = 0x100;
   uint64_t next_id_ = 1;
@@ -244,10 +212,8 @@ class NicBench {
   std::vector<WorkCompletion> completions_;
   Time polled_ = Time::long_ago();
   Time looked_;                 ///< at the wire, last
-  Duration longest_absence_;    ///< in this case
   Duration absent_altogether_;  ///< in this case, absences that count
   const std::atomic<bool>* interrupted_ = nullptr;
-  CaseOutcome outcome_;
 };
 
 }  // namespace rankwire

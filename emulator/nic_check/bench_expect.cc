@@ -23,32 +23,6 @@ std::string said_by(const ParsedPacket& packet) {
 
 }  // namespace
 
-void NicBench::fail(std::optional<size_t> frame, const std::string& reason) {
-  // Without a frame of its own it is what came last that shows it.
-  if (!frame && log_.size() > 0) frame = log_.size() - 1;
-  if (frame) log_.mark(*frame, reason);
-  throw CaseFailed{reason};
-}
-
-void NicBench::require(bool good, std::optional<size_t> frame, const std::string& reason) {
-  if (!good) fail(frame, reason);
-}
-
-void NicBench::measure(Measured measured) {
-  const double in_units = measured.unit == "us" ? 1e-6 : measured.unit == "ms" ? 1e-9 : 0;
-  const double late = static_cast<double>(longest_absence_.ps) * in_units;
-  if (measured.verdict == CaseVerdict::kFail && (!measured.low || measured.value + late >= *measured.low) &&
-      (!measured.high || measured.value - late <= *measured.high))
-    measured.verdict = CaseVerdict::kInconclusive;
-  outcome_.measurements.push_back(std::move(measured));
-}
-
-void NicBench::measure_within(Duration window, Measured measured) {
-  if (measured.verdict == CaseVerdict::kFail && longest_absence_ * 4 > window)
-    measured.verdict = CaseVerdict::kInconclusive;
-  outcome_.measurements.push_back(std::move(measured));
-}
-
 void NicBench::expect_completion(uint64_t id, WorkStatus status, Duration limit) {
   run_until([&] { return completion(id) != nullptr; }, limit);
   const WorkCompletion* found = completion(id);

@@ -12,12 +12,13 @@ namespace {
 constexpr const char* kCapture = "wire.pcapng";
 
 /// Why what was seen does not decide.
-std::string absence_of(const NicBench& bench) {
+std::string absence_of(const CaseRecord& record) {
   return fmt::format("; rankwire did not look at the wire for up to {:.3g} ms meanwhile, as the machine was busy",
-                     static_cast<double>(bench.longest_absence().ps) / 1e9);
+                     static_cast<double>(record.longest_absence().ps) / 1e9);
 }
 
-CaseOutcome judge(const NicCase& test, NicBench& bench) {
+template <class Bench>
+CaseOutcome judge(const CaseOn<Bench>& test, Bench& bench) {
   try {
     test.run(bench);
   } catch (const CaseFailed& failed) {
@@ -41,7 +42,8 @@ CaseOutcome judge(const NicCase& test, NicBench& bench) {
   return outcome;
 }
 
-CaseOutcome carry_out(const NicCase& test, NicBench& bench, const CaseContext& context) {
+template <class Bench>
+CaseOutcome carry_out(const CaseOn<Bench>& test, Bench& bench, const CaseContext& context) {
   bench.begin(context.interrupted);
   const auto keep_capture = [&](CaseOutcome& outcome) {
     if (bench.log().size() == 0) return;
@@ -63,11 +65,10 @@ CaseOutcome carry_out(const NicCase& test, NicBench& bench, const CaseContext& c
   }
 }
 
-}  // namespace
-
-std::vector<TestCase> nic_tests(NicCases cases, NicBench* bench) {
+template <class Bench>
+std::vector<TestCase> tests_of(std::vector<CaseOn<Bench>> cases, Bench* bench) {
   std::vector<TestCase> tests;
-  for (NicCase& test : cases) {
+  for (CaseOn<Bench>& test : cases) {
     TestCase& added = tests.emplace_back();
     added.id = test.id;
     added.title = test.title;
@@ -80,6 +81,21 @@ std::vector<TestCase> nic_tests(NicCases cases, NicBench* bench) {
       };
   }
   return tests;
+}
+
+}  // namespace
+
+std::vector<TestCase> nic_tests(NicCases cases, NicBench* bench) {
+  return tests_of(std::move(cases), bench);
+}
+
+std::vector<TestCase> perftest_catalogue(PerftestBench* bench) {
+  std::vector<TestCase> catalogue = tests_of(perftest_cases(), bench);
+  for (TestCase& test : nic_catalogue(nullptr)) {
+    test.run = [](const CaseContext&) { return CaseOutcome::skipped("needs verbs: nic.verbs or nic.agent"); };
+    catalogue.push_back(std::move(test));
+  }
+  return catalogue;
 }
 
 std::vector<TestCase> nic_catalogue(NicBench* bench) {

@@ -12,5 +12,7 @@ namespace rankwire {
 std::vector<TestCase> nic_tests(NicCases cases, NicBench* bench);
 /// The same of all that take nothing but a NIC, in the order in which they run.
 std::vector<TestCase> nic_catalogue(NicBench* bench);
+/// Those of a NIC that is driven by perftest, and behind them the others, which are skipped.
+std::vector<TestCase> perftest_catalogue(PerftestBench* bench);
 
 }  // namespace rankwire

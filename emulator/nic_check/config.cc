@@ -1,11 +1,18 @@
 #include "emulator/nic_check/config.h"
 
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
 #include "base/address.h"
+#include "base/error.h"
 #include "emulator/input/reader.h"
 #include "emulator/input/syntax.h"
 #include "emulator/input/tree.h"
 #include "emulator/nic_check/agent_token.h"
 #include "emulator/nic_check/line_socket.h"
+#include "emulator/suite/hook.h"
 
 namespace rankwire {
 namespace {
@@ -26,9 +33,12 @@ void describe_wire(Reader& keys, NicCheckConfig& config) {
   config.peer.prefix_length = static_cast<uint8_t>(subnet.prefix_length);
 }
 
-void describe_nic(Reader& keys, NicCheckConfig& config, std::string& token_file) {
+void describe_nic(Reader& keys, NicCheckConfig& config, std::string& token_file, PerftestDriver& perftest) {
   keys.field("verbs", config.verbs, Text());
   keys.field("agent", config.agent, Text());
+  keys.field("perftest", perftest.hook, Text());
+  keys.field("device", perftest.device, Text());
+  keys.field("listen", perftest.listen, Text());
   keys.field("token", config.token, Text());
   keys.field("token_file", token_file, FilePath());
   keys.field("gid_index", config.gid_index, Or{"auto", Integer<uint32_t>{0, 255}});
@@ -36,10 +46,41 @@ void describe_nic(Reader& keys, NicCheckConfig& config, std::string& token_file)
   keys.field("ip", config.nic_ip, Ip());
 }
 
-void describe_limits(Reader& keys, BenchLimits& limits) {
+void describe_limits(Reader& keys, BenchLimits& limits, PerftestDriver& perftest) {
   keys.field("timeout_exponent", limits.timeout_exponent, Integer<uint32_t>{1, 20});
   keys.field("answer", limits.answer, Interval{microseconds(1), seconds(10)});
   keys.field("quiet", limits.quiet, Interval{microseconds(1), seconds(10)});
+  keys.field("program", perftest.patience, Interval{seconds(1), seconds(3600)});
+}
+
+void check_perftest(const Tree& tree, NicCheckConfig& config, PerftestDriver driver) {
+  constexpr std::string_view kByHand = "print";
+  if (driver.hook.empty()) {
+    need(tree, "nic.perftest", driver.device.empty() && driver.listen.empty(),
+         "'device' and 'listen' are of a NIC that is driven by it");
+    return;
+  }
+  if (driver.hook == kByHand) {
+    driver.hook.clear();
+  } else if (driver.hook.find(kPerftestCommand) == std::string::npos) {
+    fail_key(tree, "nic.perftest", "'{}' has no {} in it, where the program and its options stand, and is not '{}'",
+             driver.hook, kPerftestCommand, kByHand);
+  } else {
+    try {
+      split_command(driver.hook);
+    } catch (const Error& error) {
+      fail_key(tree, "nic.perftest", "{}", error.what());
+    }
+  }
+  need(tree, "nic.device", !driver.device.empty(), "the RDMA device of the NIC's host, perftest's option -d");
+  // It becomes part of a command line.
+  if (!std::ranges::all_of(driver.device, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; }))
+    fail_key(tree, "nic.device", "'{}' is not the name of an RDMA device", driver.device);
+  need(tree, "nic.gid_index", config.gid_index.has_value(), "that of nic.ip, perftest's option -x");
+  need(tree, "nic.listen", !driver.listen.empty(),
+       "ADDRESS:PORT of this host, where the NIC's host reaches it over TCP");
+  if (const std::string wrong = wrong_address(driver.listen); !wrong.empty()) fail_key(tree, "nic.listen", "{}", wrong);
+  config.perftest = std::move(driver);
 }
 
 }  // namespace
@@ -52,10 +93,11 @@ NicCheckConfig read_nic_check_config(const std::filesystem::path& file) {
   config.peer.id = NicId(0);
   config.peer.port = PortId(0);
   std::string token_file;
+  PerftestDriver perftest;
   Reader keys(tree, "");
   keys.section("wire", [&](Reader& wire) { describe_wire(wire, config); });
-  keys.section("nic", [&](Reader& nic) { describe_nic(nic, config, token_file); });
-  keys.section("limits", [&](Reader& limits) { describe_limits(limits, config.limits); });
+  keys.section("nic", [&](Reader& nic) { describe_nic(nic, config, token_file, perftest); });
+  keys.section("limits", [&](Reader& limits) { describe_limits(limits, config.limits, perftest); });
   keys.finish();
   need(tree, "wire.port", !config.device.empty(), "the device of rankwire's end");
   need(tree, "wire.mac", config.peer.mac != MacAddress(), "the MAC address of rankwire's end");
@@ -68,7 +110,9 @@ NicCheckConfig read_nic_check_config(const std::filesystem::path& file) {
              to_string(config.nic_ip), to_string(config.peer.ip), config.peer.prefix_length);
   if (config.nic_ip == config.peer.ip) fail_key(tree, "nic.ip", "is that of wire.ip, rankwire's own end");
   if (config.nic_mac == config.peer.mac) fail_key(tree, "nic.mac", "is that of wire.mac, rankwire's own end");
-  if (config.verbs.empty() == config.agent.empty()) fail_key(tree, "nic", "either 'verbs' or 'agent' is needed");
+  if (!config.verbs.empty() + !config.agent.empty() + !perftest.hook.empty() != 1)
+    fail_key(tree, "nic", "one of 'verbs', 'agent' and 'perftest' is needed");
+  check_perftest(tree, config, std::move(perftest));
   if (const std::string wrong = wrong_address(config.agent); !config.agent.empty() && !wrong.empty())
     fail_key(tree, "nic.agent", "{}", wrong);
   if (!config.token.empty() && !token_file.empty()) fail_key(tree, "nic", "either 'token' or 'token_file' is expected");

@@ -12,15 +12,27 @@
 
 namespace rankwire {
 
+/// What stands in PerftestDriver::hook for a program and its options.
+inline constexpr const char* kPerftestCommand = "{command}";
+
+/// Programs of perftest that are started on the NIC's host.
+struct PerftestDriver {
+  std::string hook;    ///< command in which `{command}` stands for theirs; empty: a person is asked to type it
+  std::string device;  ///< the RDMA device there
+  std::string listen;  ///< ADDRESS:PORT of this host, as that one reaches it over TCP
+  Duration patience = seconds(60);  ///< until a program has come, and until it has ended
+};
+
 struct NicCheckConfig {
   std::string device;  ///< DPDK's name of the port at rankwire's end
   Bandwidth rate;      ///< of the line
   uint32_t mtu = 0;    ///< the largest path MTU that the line carries
   Nic peer;            ///< rankwire's end: MAC, address, prefix, VLAN
 
-  std::string verbs;  ///< RDMA device of this host; empty: the agent's
-  std::string agent;  ///< HOST:PORT
-  std::string token;  ///< of the agent, wherever it was told; empty without one
+  std::string verbs;                       ///< RDMA device of this host; empty: the agent's
+  std::string agent;                       ///< HOST:PORT
+  std::optional<PerftestDriver> perftest;  ///< instead of either
+  std::string token;                       ///< of the agent, wherever it was told; empty without one
   std::optional<uint32_t> gid_index;
   MacAddress nic_mac;
   IpAddress nic_ip;

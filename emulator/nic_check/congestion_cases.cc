@@ -10,9 +10,6 @@
 namespace rankwire {
 namespace {
 
-constexpr const char* kNotification = "IBTA Vol. 1, Annex A17.9.3 (CNP)";
-constexpr const char* kDcqcn = "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015";
-
 void mark_data(NicBench& bench) {
   PeerEnd& end = bench.open();
   const uint64_t id = bench.post(end, WorkKind::kWrite, 5 * end.options.mtu);
@@ -173,7 +170,7 @@ void notify_stranger(NicBench& bench) {
 NicCases congestion_cases() {
   return {
       {"congestion.marking.data", "DSCP and ECN of data", "the NIC sends a WRITE; its queue pair has DSCP 26, ECT(0)",
-       "every packet has DSCP 26 and is ECN-capable", kDcqcn, mark_data},
+       "every packet has DSCP 26 and is ECN-capable", kDcqcnPaper, mark_data},
       {"congestion.marking.ack", "DSCP of acknowledgements", "a WRITE arrives; its queue pair has DSCP 26",
        "the ACK has DSCP 26, so that it stays in the lossless class; its ECN bits are reported",
        "IBTA Vol. 1, chapter 9 (a queue pair's packets follow its address vector)", mark_ack},
@@ -183,7 +180,7 @@ NicCases congestion_cases() {
       {"congestion.cnp.unmarked", "no CNP for other packets", "packets arrive with the other ECN values", "no CNP",
        kNotification, notify_nobody},
       {"congestion.cnp.interval", "interval of CNPs", "200 packets marked CE arrive one microsecond apart",
-       "no more CNPs than one every 4 us, the shortest interval that NICs have; the interval is reported", kDcqcn,
+       "no more CNPs than one every 4 us, the shortest interval that NICs have; the interval is reported", kDcqcnPaper,
        pace_notifications},
       {"congestion.cnp.scope", "scope of the interval", "packets of two queue pairs arrive at once, marked CE",
        "one or two CNPs, which says what the interval is kept for", "Wei et al., Lumina, SIGCOMM 2023",
@@ -191,9 +188,9 @@ NicCases congestion_cases() {
       {"congestion.cnp.stranger", "CNP for nobody", "a CNP arrives for a queue pair that there is not",
        "nothing happens to others", kNotification, notify_stranger},
       {"congestion.reaction.cut", "rate after CNPs", "five CNPs arrive one behind the other while the NIC sends",
-       "after n CNPs no less than 2^-n of the rate, and after five no more than 70 %", kDcqcn, react},
+       "after n CNPs no less than 2^-n of the rate, and after five no more than 70 %", kDcqcnPaper, react},
       {"congestion.reaction.recovery", "rate after the last CNP", "CNPs stop",
-       "the rate has grown by 10 % or more 1.2 ms later; the curve is drawn", kDcqcn, recover},
+       "the rate has grown by 10 % or more 1.2 ms later; the curve is drawn", kDcqcnPaper, recover},
   };
 }
 

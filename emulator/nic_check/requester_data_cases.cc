@@ -8,8 +8,6 @@
 namespace rankwire {
 namespace {
 
-constexpr const char* kSegmentation = "IBTA Vol. 1, 9.7 (Reliable Connection), 9.2.1 table 38 (opcodes)";
-
 Verb verb_of_work(WorkKind kind) {
   switch (kind) {
     case WorkKind::kSend:

@@ -141,7 +141,7 @@ NicCases requester_retry_cases() {
   NicCases cases;
   cases.push_back({"requester.timeout.law", "time-out of 4.096 us x 2^n",
                    "nothing is answered, at three local ACK time-outs one behind the other",
-                   "the packet is sent again after T to 4 T", "IBTA Vol. 1, 9.7.6.1.3 (time-out)", time_out});
+                   "the packet is sent again after T to 4 T", kTimeOut, time_out});
   for (const uint8_t retries : {0, 1, 3, 7})
     cases.push_back(
         {fmt::format("requester.retry.count_{}", retries), fmt::format("retry count {}", retries),

@@ -80,7 +80,7 @@ void fragment(NicBench& bench, PeerEnd& end) {
 NicCases robustness_cases() {
   NicCases cases;
   cases.push_back({"robustness.slow_peer", "slow peer", "a WRITE is acknowledged after three quarters of a time-out",
-                   "nothing is sent again, and it completes", "IBTA Vol. 1, 9.7.6.1.3 (time-out)", answer_late});
+                   "nothing is sent again, and it completes", kTimeOut, answer_late});
   cases.push_back({"robustness.incast", "incast of queue pairs",
                    "WRITEs of two packets arrive on 64 queue pairs, packet by packet in turn",
                    "all are acknowledged, and all bytes are in memory", kReliability, incast});

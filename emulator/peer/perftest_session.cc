@@ -32,6 +32,18 @@ bool may_be_written_to(const PerftestKeys& keys) {
 
 }  // namespace
 
+RoceOptions perftest_roce(const NicProfile& profile) {
+  RoceOptions roce;
+  roce.profile = profile;
+  roce.markings.data.ecn = profile.data_ecn;
+  roce.read_access = ReadAccess::kAlways;
+  roce.verb = DataVerb::kWrite;
+  roce.unindexed = UnindexedMessages::kReported;
+  roce.neighbours = NeighbourMode::kResolve;
+  roce.standstill = Duration(ack_timeout(profile.timeout_exponent).ps / 2);
+  return roce;
+}
+
 PerftestSession::PerftestSession(const PerftestOptions& options, TcpListener& listener, uint64_t seed)
     : options_(options), listener_(listener), seed_(seed), mtu_(options.roce.mtu) {
   open_idle();

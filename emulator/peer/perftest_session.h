@@ -23,6 +23,9 @@ enum class PerftestTests : uint8_t {
   kBandwidth,  ///< ib_write_bw, ib_send_bw, ib_read_bw, in which the client begins
 };
 
+/// How a NIC of this profile answers perftest; MTU and markings else are the caller's.
+RoceOptions perftest_roce(const NicProfile& profile);
+
 /// The NIC that answers, and how.
 struct PerftestOptions {
   Nic nic;  ///< id 0

@@ -23,8 +23,8 @@ std::string bounds_text(const Measured& m) {
   const std::string unit = behind_space(m.unit);
   if (m.low && m.high && *m.low == *m.high) return fmt::format("{:.6g}{}", *m.low, unit);
   if (m.low && m.high) return fmt::format("{:.6g} to {:.6g}{}", *m.low, *m.high, unit);
-  if (m.low) return fmt::format("at least {:.6g}{}", *m.low, unit);
-  if (m.high) return fmt::format("at most {:.6g}{}", *m.high, unit);
+  if (m.low) return fmt::format("{} {:.6g}{}", m.is_open ? "more than" : "at least", *m.low, unit);
+  if (m.high) return fmt::format("{} {:.6g}{}", m.is_open ? "less than" : "at most", *m.high, unit);
   return "no bound";
 }
 

@@ -9,7 +9,7 @@ namespace rankwire {
 
 /// "9.5 Gbit/s", or "none" where it is not a number.
 std::string value_text(double value, const std::string& unit);
-/// "at least 9 Gbit/s", "1 to 2 us", "no bound".
+/// "at least 9 Gbit/s", "more than 9 Gbit/s", "1 to 2 us", "no bound".
 std::string bounds_text(const Measured& m);
 /// "9.5 Gbit/s, expected at least 9 Gbit/s".
 std::string measurement_text(const Measured& m);

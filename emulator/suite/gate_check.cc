@@ -196,6 +196,7 @@ CaseResult case_of(const GateResult& result) {
     const double bound = std::strtod(gate.bound.c_str(), nullptr);
     if (gate.comparison.front() == '<' || gate.comparison == "==") m.high = bound;
     if (gate.comparison.front() == '>' || gate.comparison == "==") m.low = bound;
+    m.is_open = gate.comparison == "<" || gate.comparison == ">";
     m.verdict = result.verdict;
     test.outcome.measurements.push_back(std::move(m));
   }

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -125,14 +126,6 @@ class Hook {
   pid_t pid_ = 0;
 };
 
-std::string quoted_end(const std::string& text) {
-  std::string tail = text.size() > kMostQuoted ? "... " + text.substr(text.size() - kMostQuoted) : text;
-  while (!tail.empty() && (tail.back() == '\n' || tail.back() == ' ')) tail.pop_back();
-  for (char& c : tail)
-    if (c == '\n') c = ' ';
-  return tail.empty() ? "it wrote nothing" : "it wrote: " + tail;
-}
-
 }  // namespace
 
 std::vector<std::string> split_command(std::string_view text) {
@@ -161,11 +154,20 @@ std::vector<std::string> split_command(std::string_view text) {
   return words;
 }
 
+std::string words_of_hook(std::string_view printed) {
+  std::string tail(printed.substr(printed.size() - std::min(printed.size(), kMostQuoted)));
+  if (tail.size() < printed.size()) tail.insert(0, "... ");
+  while (!tail.empty() && (tail.back() == '\n' || tail.back() == ' ')) tail.pop_back();
+  for (char& c : tail)
+    if (c == '\n') c = ' ';
+  return tail.empty() ? "it wrote nothing" : "it wrote: " + tail;
+}
+
 std::string run_hook(std::string_view what, const std::string& command, std::chrono::milliseconds patience,
                      const std::atomic<bool>& interrupted) {
   Hook hook(what, split_command(command));
   const std::optional<int> status = hook.run_until(Clock::now() + patience, interrupted);
-  const std::string words = quoted_end(hook.complained + hook.said);
+  const std::string words = words_of_hook(hook.complained + hook.said);
   if (hook.prints_too_much()) fail_run("{}: '{}' printed more than 1 MiB", what, command);
   if (!status && interrupted) fail_run("{}: '{}' was ended by an interrupt; {}", what, command, words);
   if (!status)

@@ -14,6 +14,9 @@ namespace rankwire {
 /// command.
 std::vector<std::string> split_command(std::string_view text);
 
+/// "it wrote: ..." with the end of what a command printed in one line, or "it wrote nothing".
+std::string words_of_hook(std::string_view printed);
+
 /// Runs it without a shell, with an empty standard input, and returns what it had printed when it ended, at most 1 MiB.
 /// A child that it leaves behind is not waited for, though it may hold its output. What it writes to standard error is
 /// part of the message of errors. Throws Error(kRun) naming `what` when it cannot be started, ends with another status

@@ -1,6 +1,7 @@
 // The result of a suite for people and for pipelines: `junit.xml`, `suite.md` and `suite.html` beside `suite.json`.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
 
@@ -12,6 +13,9 @@ struct SuiteReportOptions {
   bool junit = true, markdown = true, html = true;
   std::string title = {};  ///< of the reports; empty: the name of the suite
 };
+
+/// What a folder of a suite has at the end.
+inline constexpr std::array kSuiteFiles = {"suite.json", "junit.xml", "suite.md", "suite.html"};
 
 /// Writes what is chosen, each file whole or not at all. Properties of the suite are grouped by what their name has
 /// before its first dot: "dut.model" stands beneath "Device under test" as "model", and likewise "topology.", "test."

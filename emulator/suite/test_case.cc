@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "emulator/suite/case_text.h"
 
 namespace rankwire {
 namespace {
@@ -19,17 +20,8 @@ constexpr std::array<std::pair<CaseVerdict, std::string_view>, 5> kVerdicts{{
     {CaseVerdict::kError, "error"},
 }};
 
-std::string bounds_of(const Measured& m) {
-  const std::string unit = m.unit.empty() ? "" : " " + m.unit;
-  if (m.low && m.high) return fmt::format("{:.6g} to {:.6g}{}", *m.low, *m.high, unit);
-  if (m.low) return fmt::format("at least {:.6g}{}", *m.low, unit);
-  if (m.high) return fmt::format("at most {:.6g}{}", *m.high, unit);
-  return "no bound";
-}
-
 std::string reason_of(const Measured& m) {
-  return fmt::format("{}{}{}: {:.6g}{}{}, expected {}", m.name, m.subject.empty() ? "" : " of ", m.subject, m.value,
-                     m.unit.empty() ? "" : " ", m.unit, bounds_of(m));
+  return fmt::format("{}{}{}: {}", m.name, m.subject.empty() ? "" : " of ", m.subject, measurement_text(m));
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ struct Measured {
   CaseVerdict verdict = CaseVerdict::kPass;
   uint64_t repetitions = 1;              ///< that the value is the mean of
   std::optional<double> variation = {};  ///< coefficient of variation over these, a fraction >= 0; absent: unknown
+  bool is_open = false;                  ///< the bounds themselves do not pass
 };
 
 /// A value that passes within its bounds and fails outside. NaN fails wherever there is a bound.

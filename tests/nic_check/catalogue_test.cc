@@ -96,7 +96,7 @@ TEST(NicCatalogue, FindsWhereContextsNoLongerStayOnTheChip) {
 
 TEST(NicCatalogue, NamesEachCaseOnceAndSaysWhoAsksForIt) {
   std::set<std::string> ids;
-  for (const TestCase& test : nic_catalogue(nullptr)) {
+  for (const TestCase& test : perftest_catalogue(nullptr)) {
     EXPECT_TRUE(ids.insert(test.id).second) << test.id;
     EXPECT_FALSE(test.title.empty() || test.stimulus.empty() || test.expectation.empty() || test.source.empty())
         << test.id;
@@ -106,7 +106,7 @@ TEST(NicCatalogue, NamesEachCaseOnceAndSaysWhoAsksForIt) {
 TEST(NicCatalogue, StandsInTheDocument) {
   std::ifstream stream(RANKWIRE_SOURCE "/docs/nic-check.md");
   const std::string text((std::istreambuf_iterator<char>(stream)), {});
-  for (const TestCase& test : nic_catalogue(nullptr)) {
+  for (const TestCase& test : perftest_catalogue(nullptr)) {
     const size_t row = text.find("| `" + test.id + "` |");
     ASSERT_NE(row, std::string::npos) << test.id;
     EXPECT_THAT(text.substr(row, text.find('\n', row) - row), HasSubstr(test.source)) << test.id;

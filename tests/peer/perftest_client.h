@@ -55,6 +55,19 @@ inline std::string big_endian(uint64_t number) {
   return field;
 }
 
+/// What a server's keys say.
+inline PerftestKeys read_keys(const std::string& answer) {
+  PerftestReader reader;
+  std::string bytes = text(format_perftest_version()) + text(format_perftest_number(0)) +
+                      text(format_perftest_number(0)) + text(format_perftest_mtu(256)) + answer;
+  std::optional<PerftestMessage> message;
+  while (auto next = reader.next(bytes)) {
+    bytes.erase(0, next->bytes);
+    message = next;
+  }
+  return message->keys;
+}
+
 /// A client made of a TCP socket on the loopback interface and a transport on the other end of a link in memory; time
 /// is the test's.
 class PerftestClientTest : public ::testing::Test {
@@ -152,17 +165,6 @@ class PerftestClientTest : public ::testing::Test {
             .rkey = rkey == 0 ? 0 : own[i].rkey,
             .address = own[i].address,
             .gid = *parse_ip(client_ip_)};
-  }
-  PerftestKeys read_keys(const std::string& answer) {
-    PerftestReader reader;
-    std::string bytes = text(format_perftest_version()) + text(format_perftest_number(0)) +
-                        text(format_perftest_number(0)) + text(format_perftest_mtu(256)) + answer;
-    std::optional<PerftestMessage> message;
-    while (auto next = reader.next(bytes)) {
-      bytes.erase(0, next->bytes);
-      message = next;
-    }
-    return message->keys;
   }
   // As perftest: keys of all queue pairs, RTR, and the first's again.
   void set_up(uint32_t queue_pairs, DataVerb verb, uint32_t mtu = 4096) {

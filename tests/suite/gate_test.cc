@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "emulator/suite/case_text.h"
 #include "emulator/suite/metric_unit.h"
 
 namespace rankwire {
@@ -159,6 +160,10 @@ TEST(Gates, AreTestsOfASuiteBehindTheVerdictAndTheLimits) {
   EXPECT_EQ(suite.cases[2].outcome.verdict, CaseVerdict::kFail);
   EXPECT_EQ(suite.cases[2].outcome.measurements.at(0).high, 1);
   EXPECT_EQ(suite.cases[3].source, "g:2");
+  const std::vector<GateResult> strict = check_gates(parse_gates("ratio < 1.2\nratio > 1", "g"), gated_document());
+  const SuiteResult open = gates_suite("name", gated_document(), strict);
+  EXPECT_EQ(measurement_text(open.cases.at(2).outcome.measurements.at(0)), "1.05, expected less than 1.2");
+  EXPECT_EQ(measurement_text(open.cases.at(3).outcome.measurements.at(0)), "1.05, expected more than 1");
   Json stalled = gated_document();
   stalled["verdict"] = "stalled";
   EXPECT_EQ(gates_suite("name", stalled, {}).cases[0].outcome.verdict, CaseVerdict::kFail);

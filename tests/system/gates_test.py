@@ -85,6 +85,18 @@ class Gates(PipelineTest):
         # The run is good all the same.
         self.assertEqual(json.loads((self.folder / "run/summary.json").read_text())["verdict"], "ok")
 
+    def test_files_that_cannot_be_written_are_found_first(self):
+        nowhere = self.folder / "nowhere" / "junit.xml"
+        for command in (("simulate", self.path, "--out", self.folder / "unwritten"),
+                        ("peer", "--perftest", "--device", "net_absent", "--ip", "10.0.0.1/24")):  # fmt: skip
+            self.assert_one_line_error(rankwire(*command, "--junit", nowhere), USAGE, str(nowhere))
+        self.assertFalse((self.folder / "unwritten").exists())
+        out = self.folder / "suite"
+        (out / "junit.xml").mkdir(parents=True)
+        process = rankwire("nic-check", "--emulated", "--only", "requester.ack.past", "--out", out)
+        self.assert_one_line_error(process, USAGE, "suite/junit.xml")
+        self.assertEqual([path.name for path in out.iterdir()], ["junit.xml"])
+
     def test_two_runs(self):
         base = self.call("simulate", self.path, "--twin", out="base")
         slow = self.call("simulate", self.path, "--twin", "--set", "ports.rate=500Mbps", out="slow")

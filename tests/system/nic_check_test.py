@@ -31,7 +31,8 @@ class NicCheck(RankwireTest):
         self.assertEqual(json.loads(process.stdout), suite)
         self.assert_one_line_error(rankwire("nic-check", "--list", "--mutant", "deaf_to_naks"), USAGE, "--mutant")
         listed = json.loads(self.check("--list", "--json", status=OK).stdout)
-        self.assertEqual([case["id"] for case in listed], [case["id"] for case in suite["cases"]])
+        by_verbs = [case["id"] for case in listed if not case["id"].startswith("perftest.")]
+        self.assertEqual(by_verbs, [case["id"] for case in suite["cases"]])
         for report in ("junit.xml", "suite.md", "suite.html"):
             self.assertGreater((out / report).stat().st_size, 0, report)
 
@@ -98,7 +99,14 @@ class NicCheck(RankwireTest):
             ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n", "nic.token_file", "RANKWIRE_AGENT_TOKEN"),
             ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token_file: absent\n", f"{self.folder}/absent"),
             ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token: a\n  token_file: b\n", "'token' or 'token_file'"),
-            ("  verbs: rxe0\n", "", "'verbs' or 'agent'"),
+            ("  verbs: rxe0\n", "", "'verbs', 'agent' and 'perftest'"),
+            ("  verbs: rxe0\n", "  perftest: ssh host\n", f"{file}:6", "{command}", "'print'"),
+            ("  verbs: rxe0\n", "  perftest: \"ssh 'host {command}\"\n", f"{file}:6", "no other end"),
+            ("  verbs: rxe0\n", "  perftest: print\n", "nic.device"),
+            ("  verbs: rxe0\n", "  perftest: print\n  device: a;b\n", f"{file}:7", "RDMA device"),
+            ("  verbs: rxe0\n", "  perftest: print\n  device: rxe0\n", "nic.gid_index"),
+            ("  verbs: rxe0\n", "  perftest: print\n  device: rxe0\n  gid_index: 1\n", "nic.listen"),
+            ("  verbs: rxe0\n", "  verbs: rxe0\n  device: rxe0\n", "nic.perftest", "'device' and 'listen'"),
             ("ip: 10.8.0.1\n", "ip: 10.9.0.1\n", f"{file}:7", "10.9.0.1 is not in the subnet of wire.ip, 10.8.0.101/24"),
             ("ip: 10.8.0.1\n", "ip: 10.8.0.101\n", f"{file}:7", "rankwire's own end"),
             ("  mac: 02:00:0a:08:00:65\n", "", "wire.mac"),

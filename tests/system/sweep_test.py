@@ -175,6 +175,7 @@ class Sweeps(RankwireTest):
         self.assertEqual(process.returncode, FAILED)
         points = json.loads((self.folder / "sweep" / "sweep.json").read_text(encoding="utf-8"))["points"]
         self.assertIn("no/such/traces", points[0]["reason"])
+        self.assertFalse(points[0]["reason"].startswith("error"), points[0]["reason"])
         self.assertIn("no/others", (self.folder / "sweep" / "point-2.log").read_text(encoding="utf-8"))
 
     def test_wrong_keys_and_values_before_anything_runs(self):
