@@ -33,6 +33,14 @@ int64_t quantity(const char* option, const std::string& text, const UnitScale& s
   }
 }
 
+/// Where traces of this prefix go. From now on a signal leaves nothing of them, nor their folder.
+std::filesystem::path begin_output(const std::string& prefix) {
+  check_prefix(prefix);
+  stop_files_on_signal();
+  const std::filesystem::path path(prefix);
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
 [[noreturn]] void fail_several(const TraceFileSet& first, const TraceFileSet& second) {
   fail_input("{} and {} are two sets of traces, name one", first.name, second.name);
 }
@@ -125,15 +133,11 @@ void check_prefix(const std::string& prefix) {
                prefix);
 }
 
-void prepare_output(const std::string& prefix) {
-  check_prefix(prefix);
-  const std::filesystem::path path(prefix);
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
+OutputFolder::OutputFolder(const std::string& prefix) : folder_(begin_output(prefix)) {
+  const std::filesystem::path& folder = folder_.path();
+  std::error_code error = folder_.error();
   if (!error && access(folder.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
   if (error) fail_input("--out {}: no files can be made in {}: {}", prefix, folder.string(), error.message());
-  stop_files_on_signal();
 }
 
 Duration duration_option(const char* option, const std::string& text) {
