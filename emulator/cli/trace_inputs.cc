@@ -5,9 +5,11 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/system_memory.h"
 #include "emulator/assembly/generate.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/progress.h"
@@ -23,6 +25,21 @@ uint64_t bytes_of_files(const TraceFileSet& files) {
   uint64_t bytes = 0;
   for (const TraceFile& file : files.files) bytes += std::filesystem::file_size(file.path);
   return bytes;
+}
+
+/// Throws Error(kInput) where there is less memory, rather than be killed on the way. A node takes some 530 B of
+/// memory, and of a file some 100 B, in JSON as much.
+void check_can_be_held(const TraceFileSet& files) {
+  double needed = 0;
+  for (const TraceFile& file : files.files)
+    needed += (file.path.ends_with(".json") ? 1.0 : 5.3) * static_cast<double>(std::filesystem::file_size(file.path));
+  const std::optional<Bytes> available = available_memory();
+  if (!available || needed <= static_cast<double>(available->count)) return;
+  fail_input(
+      "{}: {:.0f} MB of traces are too large to be held at once: they take some {:.0f} GB of memory, and {:.0f} GB are "
+      "available; `rankwire check` and `rankwire trace inspect --by-rank` read sets of any size",
+      files.name, 1e-6 * static_cast<double>(bytes_of_files(files)), 1e-9 * needed,
+      1e-9 * static_cast<double>(available->count));
 }
 
 int64_t quantity(const char* option, const std::string& text, const UnitScale& scale) {
@@ -80,6 +97,7 @@ void for_each_set(const TraceInputs& inputs,
 }
 
 ReadSet read_files(const TraceFileSet& files, const CheckOptions& options, std::atomic<uint64_t>& done) {
+  check_can_be_held(files);
   Findings unused;
   ReadSet read;
   read.set = read_set(files, options, unused, done);
@@ -122,6 +140,7 @@ std::vector<CheckedSet> read_and_check(const TraceInputs& inputs) {
   const CheckOptions options = check_options(inputs);
   std::vector<CheckedSet> sets;
   for_each_set(inputs, [&](const TraceFileSet& files, std::atomic<uint64_t>& done) {
+    check_can_be_held(files);
     sets.push_back(check_set(files, options, done));
   });
   return sets;

@@ -57,6 +57,19 @@ class Generated(RankwireTest):
             self.assertIn("stopped by a signal", errors)
             self.assertFalse(prefix.parent.exists())
 
+    def test_a_run_is_interrupted_while_its_traces_are_made(self):
+        model = {"layers": 1000, "micro_batches": 4000, "steps": 1000, "hidden": 64, "sequence": 8, "vocabulary": 100}
+        config, out = self.configuration({"workload": {"generate": model}, "ports": {"count": 4}}), self.folder / "run"
+        with start("simulate", config, "--out", out) as process:
+            while not out.exists():
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, FAILED, errors)
+        self.assertIn("stopped by a signal", errors)
+        self.assertFalse(out.exists())
+
     def test_mixture_of_experts_with_zero_stage_two(self):
         model = {"layers": 2, "hidden": 64, "sequence": 32, "vocabulary": 100, "micro_batches": 3, "tensor_parallel": 1}
         experts = {"data_parallel": 4, "experts": 8, "experts_per_token": 2, "expert_parallel": 2, "zero": 2}
