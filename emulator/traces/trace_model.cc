@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 #include <utility>
@@ -100,8 +99,8 @@ class ModelReader {
                           ? std::in_range<Value>(value.get<uint64_t>())
                           : value.is_number_integer() && std::in_range<Value>(value.get<int64_t>());
     if (!fits)
-      fail(fmt::format("\"{}\" is {}, must be a whole number from {} to {}", key, value.dump(),
-                       std::numeric_limits<Value>::min(), std::numeric_limits<Value>::max()));
+      fail(fmt::format("\"{}\" is {}, must be a whole number{}", key, value.dump(),
+                       std::is_unsigned_v<Value> ? " of 0 or more" : ""));
   }
 
   const Json& json_;
