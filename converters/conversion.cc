@@ -31,22 +31,16 @@ void Conversion::write_groups(std::span<const ProcessGroup> definitions) {
   write_groups_file(groups, definitions);
 }
 
-void make_output_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) fail_run("{}: cannot make the folder: {}", folder.string(), error.message());
-}
-
 TraceFolder::TraceFolder(const std::filesystem::path& folder) : folder_(folder) {
-  make_output_folder(folder_);
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+  folder_.check();
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (!is_trace(entry)) continue;
     fail_input("{} is of an earlier conversion; remove it or choose another folder", entry.path().string());
   }
 }
 
 TraceFolder::~TraceFolder() {
-  if (!kept_) remove_traces(folder_);
+  if (!kept_) remove_traces(folder_.path());
 }
 
 void refuse_assumptions(const Conversion& made, const std::filesystem::path& folder) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/new_folder.h"
 #include "converters/node_writer.h"
 #include "converters/process_group.h"
 
@@ -40,25 +41,22 @@ struct Conversion {
   void write_groups(std::span<const ProcessGroup> definitions);
 };
 
-/// Unless it is there. Throws Error(kRun) when it cannot be made.
-void make_output_folder(const std::filesystem::path& folder);
-
 /// A folder for traces: `trace.<rank>.et` and `trace.json`.
 class TraceFolder {
  public:
   /// Makes the folder if need be. Throws Error(kInput) when it holds traces of an earlier conversion, whose further
   /// ranks would be taken for this one's; Error(kRun) when it cannot be made.
   explicit TraceFolder(const std::filesystem::path& folder);
-  /// Removes the traces again, unless they are kept.
+  /// Removes the traces again, unless they are kept, and then the folder, if it was made.
   ~TraceFolder();
   TraceFolder(const TraceFolder&) = delete;
   TraceFolder& operator=(const TraceFolder&) = delete;
 
-  std::string prefix() const { return (folder_ / "trace").string(); }
+  std::string prefix() const { return (folder_.path() / "trace").string(); }
   void keep() { kept_ = true; }
 
  private:
-  std::filesystem::path folder_;
+  const NewFolder folder_;
   bool kept_ = false;
 };
 

@@ -122,8 +122,8 @@ class GoalWriter {
 /// replaced.
 class ScheduleFile {
  public:
-  explicit ScheduleFile(const std::filesystem::path& folder) : path_(folder / "schedule.goal") {
-    make_output_folder(folder);
+  explicit ScheduleFile(const std::filesystem::path& folder) : folder_(folder), path_(folder / "schedule.goal") {
+    folder_.check();
   }
   ~ScheduleFile() {
     std::error_code ignored;
@@ -136,6 +136,7 @@ class ScheduleFile {
   void keep() { kept_ = true; }
 
  private:
+  const NewFolder folder_;
   const std::filesystem::path path_;
   bool kept_ = false;
 };

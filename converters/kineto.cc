@@ -268,6 +268,8 @@ KinetoTrace KinetoReader::finish() {
         read_distribution(value.get_object());
       } else if (key == "traceEvents") {
         has_events = true;
+        if (ondemand::json_type(value.type()) != ondemand::json_type::array)
+          fail_input("{}: traceEvents is no list", path_);
         read_events(value.get_array());
       }
     }

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "converters/node_writer.h"
 #include "converters/text_lines.h"
 
 namespace rankwire {
@@ -36,7 +37,6 @@ constexpr std::array<std::pair<std::string_view, chakra::CollectiveCommType>, 5>
 /// Columns but for the name and the policy of HYBRID_CUSTOMIZED.
 constexpr size_t kColumns = 12;
 constexpr uint32_t kMostLayers = 10'000'000, kMostNpus = 1u << 20;
-constexpr int64_t kMostLayerBytes = int64_t{1} << 50;
 
 class LayerReader {
  public:
@@ -138,8 +138,8 @@ void LayerReader::read_count(Words words) {
 LayerCollective LayerReader::read_collective(std::string_view word, std::string_view size) const {
   LayerCollective collective{.name = std::string(word)};
   const auto bytes = number_in<int64_t>(size);
-  if (!bytes || *bytes < 0 || *bytes > kMostLayerBytes)
-    lines_.fail("\"{}\" is no size, 0 to {} bytes", size, kMostLayerBytes);
+  if (!bytes || *bytes < 0 || *bytes > kMostOperationBytes)
+    lines_.fail("\"{}\" is no size, 0 to {} bytes", size, kMostOperationBytes);
   collective.size = Bytes(*bytes);
   if (word.ends_with("_DP_EP")) {
     collective.scope = LayerScope::kDataWithExpert;

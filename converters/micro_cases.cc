@@ -6,6 +6,8 @@
 #include <array>
 #include <numeric>
 
+#include "base/stop.h"
+
 namespace rankwire {
 namespace {
 
@@ -32,6 +34,7 @@ ListedNode call_on(const RankList& ranks, const std::string& name, ActionKind ki
 
 void add_message(ListedNodes& nodes, const std::string& name, uint32_t from, uint32_t to, Bytes size,
                  const NodeNames& after_send = {}, const NodeNames& after_receive = {}) {
+  check_stop();  // of all pairs there are millions
   nodes.push_back({.name = name + ".send",
                    .ranks = {from},
                    .kind = ActionKind::kSend,

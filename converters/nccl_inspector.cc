@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/node_writer.h"
 #include "converters/text_lines.h"
 
 namespace rankwire {
@@ -16,7 +17,6 @@ namespace dom = simdjson::dom;
 
 /// A record is a few hundred bytes; a verbose one has some for each channel.
 constexpr size_t kLongestRecord = 16u << 20;
-constexpr int64_t kMostMessage = int64_t{1} << 50;
 
 /// Whose calls follow.
 struct Context {
@@ -115,7 +115,7 @@ class InspectorRecords {
     member.rank = context_->rank;
     member.ranks = context_->ranks;
     NcclCall read{.member = job_.index_of(member), .kind = kind, .root = 0};
-    read.bytes = integer(call, place, family + "_msg_size_bytes", kMostMessage);
+    read.bytes = integer(call, place, family + "_msg_size_bytes", kMostOperationBytes);
     read.micros = static_cast<uint64_t>(integer(call, place, family + "_exec_time_us", INT64_MAX));
     std::string chain = fmt::format("{} {}", context_->communicator, context_->rank);
     if (message) {

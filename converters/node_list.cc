@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "base/stop.h"
 #include "converters/node_writer.h"
 
 namespace rankwire {
@@ -280,6 +281,7 @@ GeneratedTraces write_node_list(const std::vector<ListedNode>& nodes, const Node
   std::vector<std::string> group_of(nodes.size());
   std::vector<std::vector<size_t>> of_rank(traces.ranks);
   for (size_t i = 0; i < nodes.size(); ++i) {
+    check_stop();
     for (const uint32_t rank : nodes[i].ranks) of_rank[rank].push_back(i);
     if (!is_collective(nodes[i].kind)) continue;
     group_of[i] = ranks_text(nodes[i].members());

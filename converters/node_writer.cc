@@ -4,6 +4,9 @@
 
 #include <utility>
 
+#include "base/error.h"
+#include "base/stop.h"
+
 namespace rankwire {
 
 NodeWriter::NodeWriter(const NodeFile& file, chakra::GlobalMetadata metadata) : limit_(file.limit) {
@@ -87,7 +90,7 @@ NodeWriter::Id NodeWriter::collective(std::string_view name, chakra::CollectiveC
                                       Bytes size, Dependencies dependencies) {
   begin(name, chakra::COMM_COLL_NODE, dependencies);
   attribute("comm_type").set_int64_val(kind);
-  attribute("comm_size").set_int64_val(size.count);
+  set_size(size);
   attribute("pg_name").set_string_val(group);
   ++counts_.collectives;
   counts_.bytes += static_cast<uint64_t>(size.count);
@@ -113,11 +116,12 @@ NodeWriter::Id NodeWriter::transfer(std::string_view name, chakra::NodeType type
   attribute("comm_src").set_int32_val(static_cast<int32_t>(source));
   attribute("comm_dst").set_int32_val(static_cast<int32_t>(destination));
   attribute("comm_tag").set_int32_val(static_cast<int32_t>(tag));
-  attribute("comm_size").set_int64_val(size.count);
+  set_size(size);
   return end();
 }
 
 chakra::Node& NodeWriter::begin(std::string_view name, chakra::NodeType type, Dependencies dependencies) {
+  check_stop();
   if (limit_ != nullptr) limit_->count();
   node_.Clear();
   node_.set_id(next_);
@@ -134,6 +138,12 @@ chakra::AttributeProto& NodeWriter::attribute(const char* name) {
   chakra::AttributeProto& attribute = *node_.add_attr();
   attribute.set_name(name);
   return attribute;
+}
+
+void NodeWriter::set_size(Bytes size) {
+  if (size.count > kMostOperationBytes)
+    fail_input("{}: {} B, more than the {} that an operation can have", node_.name(), size.count, kMostOperationBytes);
+  attribute("comm_size").set_int64_val(size.count);
 }
 
 NodeWriter::Id NodeWriter::end() {

@@ -30,7 +30,11 @@ struct NodeCounts {
   }
 };
 
-/// Ids count from 0 in file order. `dependencies` are ids returned before; they become data_deps.
+/// Of what an operation sends; nothing runs one of more.
+inline constexpr int64_t kMostOperationBytes = int64_t{1} << 50;
+
+/// Ids count from 0 in file order. `dependencies` are ids returned before; they become data_deps. What communicates
+/// throws Error(kInput) when it is larger than kMostOperationBytes, every node when its limit is reached.
 class NodeWriter {
  public:
   using Id = uint64_t;
@@ -71,6 +75,7 @@ class NodeWriter {
 
  private:
   chakra::Node& begin(std::string_view name, chakra::NodeType type, Dependencies dependencies);
+  void set_size(Bytes size);
   Id transfer(std::string_view name, chakra::NodeType type, uint32_t source, uint32_t destination, uint32_t tag,
               Bytes size, Dependencies dependencies);
   chakra::AttributeProto& attribute(const char* name);

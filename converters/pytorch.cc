@@ -26,6 +26,7 @@ bool is_kineto(const std::string& path) {
   const size_t events = head.find("\"traceEvents\"");
   const size_t nodes = head.find("\"nodes\"");
   if (events == head.npos && nodes == head.npos) {
+    if (!bytes.problem().empty()) fail_input("{}: {}", path, bytes.problem());
     fail_input("{}: neither a host trace of PyTorch (\"nodes\") nor one of Kineto's (\"traceEvents\")", path);
   }
   return events < nodes;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
+#include "base/stop.h"
+
 namespace rankwire {
 namespace {
 
@@ -18,13 +21,14 @@ void ServingInstance::add(const WaitingRequest& request) {
 
 void ServingInstance::advance(Duration until) {
   while (requests() > 0) {
+    check_stop();
     const Duration start = running_.empty() ? std::max(free_, waiting_.front().ready) : free_;
     if (start >= until) return;
     free_ = start;
     Batch batch = next_batch();
     free_ += cost_.estimate(batch);
     if (free_ > kLatestStep)
-      fail_input("inference: batches end later than after 10^6 s; raise peak or memory_bandwidth");
+      fail_input("inference.memory_bandwidth: batches end later than after 10^6 s; raise it and peak");
     end(batch);
     batches_.push_back(std::move(batch));
   }

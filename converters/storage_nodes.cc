@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "converters/model_sizes.h"
+#include "converters/node_writer.h"
 #include "converters/storage.h"
 #include "proto/attributes.h"
 #include "proto/trace_stream.h"
@@ -36,7 +37,7 @@ StorageOperation read_operation(std::string_view message) {
   return read;
 }
 
-constexpr uint64_t kMostAccess = uint64_t{1} << 50;  ///< bytes, as of all operations
+constexpr uint64_t kMostAccess = kMostOperationBytes;
 
 /// Of StorageInfo of a node.
 std::optional<StorageAccess> access_of_info(uint64_t node, std::string_view message) {

@@ -1,6 +1,7 @@
 #include "proto/byte_stream.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -24,6 +25,11 @@ class Descriptor {
  public:
   explicit Descriptor(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (fd_ < 0) fail_input("{}: cannot open: {}", path, system_error(errno));
+    struct stat status {};
+    if (::fstat(fd_, &status) == 0 && S_ISDIR(status.st_mode)) {
+      ::close(fd_);
+      fail_input("{}: is a folder, not a file", path);
+    }
   }
   Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
   ~Descriptor() {

@@ -202,6 +202,7 @@ void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
 
 int check_configuration(const RunRequest& request) {
   const std::atomic<bool>& interrupted = interrupt_flag();
+  stop_files_on_signal();
   const ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kModels);
   std::optional<ScratchFolder> scratch(std::in_place);
   Setup setup;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/new_folder.h"
 #include "converters/chakra_copy.h"
 #include "converters/flexflow.h"
 #include "converters/goal.h"
@@ -87,6 +88,7 @@ CLI::App& add_kind(CLI::App& convert, ConvertRequest& request, int& status, cons
   verb.footer(fmt::format("Example: rankwire convert {} {}", kind.name, kind.example));
   verb.callback([&request, &status, conversion = std::move(conversion)] {
     stop_files_on_signal();
+    const NewFolder folder(request.out);  // goes again where everything in it is refused
     ConversionProgress progress;
     Conversion made;
     {

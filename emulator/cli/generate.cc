@@ -66,7 +66,7 @@ int generate_traces(const GenerateRequest& request) {
       fail_input("{} exists, but this set has {} ranks; remove the earlier set or choose another --out", next, ranks);
     }
   }
-  prepare_output(prefix);
+  const OutputFolder folder(prefix);
   NodeLimit limit(request.force ? UINT64_MAX : kMostGeneratedNodes, "--force writes them");
   const GeneratedTraces made = generate(model, {.places = places, .section = ""}, prefix, limit);
   fmt::print("{} ranks, {} nodes: {}.<rank>.et and {}.json\n", made.ranks, made.nodes, prefix, prefix);

@@ -43,6 +43,15 @@ void stop_files_on_signal() {
   stop_work_when(interrupt_flag());
 }
 
+FilesStopOnSignal::FilesStopOnSignal() {
+  stop_files_on_signal();
+}
+
+FilesStopOnSignal::~FilesStopOnSignal() {
+  static const std::atomic<bool> kNever{false};
+  stop_work_when(kNever);
+}
+
 void interrupt() {
   interrupted.store(true);
 }

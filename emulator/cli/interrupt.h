@@ -14,6 +14,15 @@ const std::atomic<bool>& interrupt_flag();
 /// whole.
 void stop_files_on_signal();
 
+/// The same as long as it lives: for a run, which a signal ends cleanly once it has begun.
+class FilesStopOnSignal {
+ public:
+  FilesStopOnSignal();
+  ~FilesStopOnSignal();
+  FilesStopOnSignal(const FilesStopOnSignal&) = delete;
+  FilesStopOnSignal& operator=(const FilesStopOnSignal&) = delete;
+};
+
 /// As a first signal does. Any thread.
 void interrupt();
 

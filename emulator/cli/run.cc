@@ -154,8 +154,10 @@ int run_and_report(const RunRequest& request, const ResolvedRun& resolved, Machi
   Gating gating(request.gating);
   RunPage page(request.live, resolved.config.name);
   const std::optional<Certificate> certificate = machines == nullptr ? certificate_of(resolved) : std::nullopt;
+  std::optional<FilesStopOnSignal> preparing(std::in_place);
   PreparedRun prepared(resolved, {request.out, std::filesystem::path("runs") / resolved.config.name, request.overwrite},
                        request.open, machines);
+  preparing.reset();
   if (!request.silent)
     for (const std::string& warning : prepared.setup().warnings) log_warning(warning);
   if (certificate) prepared.certified(*certificate);

@@ -5,9 +5,11 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/system_memory.h"
 #include "emulator/assembly/generate.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/progress.h"
@@ -25,12 +27,35 @@ uint64_t bytes_of_files(const TraceFileSet& files) {
   return bytes;
 }
 
+/// Throws Error(kInput) where there is less memory, rather than be killed on the way. A node takes some 530 B of
+/// memory, and of a file some 100 B, in JSON as much.
+void check_can_be_held(const TraceFileSet& files) {
+  double needed = 0;
+  for (const TraceFile& file : files.files)
+    needed += (file.path.ends_with(".json") ? 1.0 : 5.3) * static_cast<double>(std::filesystem::file_size(file.path));
+  const std::optional<Bytes> available = available_memory();
+  if (!available || needed <= static_cast<double>(available->count)) return;
+  fail_input(
+      "{}: {:.0f} MB of traces are too large to be held at once: they take some {:.0f} GB of memory, and {:.0f} GB are "
+      "available; `rankwire check` and `rankwire trace inspect --by-rank` read sets of any size",
+      files.name, 1e-6 * static_cast<double>(bytes_of_files(files)), 1e-9 * needed,
+      1e-9 * static_cast<double>(available->count));
+}
+
 int64_t quantity(const char* option, const std::string& text, const UnitScale& scale) {
   try {
     return parse_quantity(text, scale);
   } catch (const ValueError& error) {
     fail_input("{} {}: {}", option, text, error.what());
   }
+}
+
+/// Where traces of this prefix go. From now on a signal leaves nothing of them, nor their folder.
+std::filesystem::path begin_output(const std::string& prefix) {
+  check_prefix(prefix);
+  stop_files_on_signal();
+  const std::filesystem::path path(prefix);
+  return path.has_parent_path() ? path.parent_path() : ".";
 }
 
 [[noreturn]] void fail_several(const TraceFileSet& first, const TraceFileSet& second) {
@@ -72,6 +97,7 @@ void for_each_set(const TraceInputs& inputs,
 }
 
 ReadSet read_files(const TraceFileSet& files, const CheckOptions& options, std::atomic<uint64_t>& done) {
+  check_can_be_held(files);
   Findings unused;
   ReadSet read;
   read.set = read_set(files, options, unused, done);
@@ -114,6 +140,7 @@ std::vector<CheckedSet> read_and_check(const TraceInputs& inputs) {
   const CheckOptions options = check_options(inputs);
   std::vector<CheckedSet> sets;
   for_each_set(inputs, [&](const TraceFileSet& files, std::atomic<uint64_t>& done) {
+    check_can_be_held(files);
     sets.push_back(check_set(files, options, done));
   });
   return sets;
@@ -125,15 +152,11 @@ void check_prefix(const std::string& prefix) {
                prefix);
 }
 
-void prepare_output(const std::string& prefix) {
-  check_prefix(prefix);
-  const std::filesystem::path path(prefix);
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
+OutputFolder::OutputFolder(const std::string& prefix) : folder_(begin_output(prefix)) {
+  const std::filesystem::path& folder = folder_.path();
+  std::error_code error = folder_.error();
   if (!error && access(folder.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
   if (error) fail_input("--out {}: no files can be made in {}: {}", prefix, folder.string(), error.message());
-  stop_files_on_signal();
 }
 
 Duration duration_option(const char* option, const std::string& text) {

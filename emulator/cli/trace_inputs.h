@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/new_folder.h"
 #include "emulator/cli/trace_commands.h"
 #include "emulator/traces/check.h"
 #include "emulator/traces/inspect.h"
@@ -38,9 +39,16 @@ TraceFileSet find_one_set(const TraceInputs& inputs);
 std::vector<CheckedSet> read_and_check(const TraceInputs& inputs);
 /// Throws Error(kInput) where --out names a folder, not what files begin with.
 void check_prefix(const std::string& prefix);
-/// For a verb that writes traces: the same, and makes their folder. Throws Error(kInput) where no files can be made in
-/// it. From now on a signal ends the verb so that nothing is left.
-void prepare_output(const std::string& prefix);
+/// The folder of traces that a verb writes, which goes again where none come.
+class OutputFolder {
+ public:
+  /// Throws Error(kInput) as check_prefix does, and where no files can be made there. From now on a signal ends the
+  /// verb so that nothing is left.
+  explicit OutputFolder(const std::string& prefix);
+
+ private:
+  NewFolder folder_;
+};
 /// A duration of option `option`, such as "1.5ms". Throws Error(kInput).
 Duration duration_option(const char* option, const std::string& text);
 /// Throws Error(kInput), naming the option, where more than kMostGeneratedNodes would be written unforced.

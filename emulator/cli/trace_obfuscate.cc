@@ -23,7 +23,7 @@ Coarseness coarseness_of(const std::string& name) {
 }  // namespace
 
 int obfuscate_traces(const TraceObfuscateRequest& request) {
-  prepare_output(request.out);
+  const OutputFolder folder(request.out);
   const TraceFileSet files = find_one_set(request.inputs);
   const ObfuscateOptions options{.key = request.key,
                                  .sizes = coarseness_of(request.sizes),

@@ -7,7 +7,7 @@
 namespace rankwire {
 
 int scale_traces(const TraceScaleRequest& request) {
-  prepare_output(request.out);
+  const OutputFolder folder(request.out);
   const ReadSet read = read_one_set(request.inputs);
   uint64_t nodes = 0;
   for (const RankFacts& rank : read.set.ranks) nodes += rank.nodes.size();

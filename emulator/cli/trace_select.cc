@@ -50,7 +50,7 @@ std::optional<Span> window_of(const std::string& text) {
 }  // namespace
 
 int select_traces(const TraceSelectRequest& request) {
-  prepare_output(request.out);
+  const OutputFolder folder(request.out);
   const PartOptions options{.ranks = ranges_of<uint32_t>("--only-ranks", request.ranks),
                             .kinds = request.kinds,
                             .names = request.names,

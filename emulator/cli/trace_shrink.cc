@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "base/new_folder.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/progress.h"
 #include "emulator/cli/shrink_trials.h"
@@ -59,9 +60,6 @@ void check_is_absent(const char* option, const fs::path& file) {
 
 /// What comes of an hour's search must have a place. Throws Error(kRun) when it has none.
 void check_can_be_written(const TraceShrinkRequest& request) {
-  check_prefix(request.out);
-  std::error_code ignored;
-  fs::create_directories(fs::path(request.out).parent_path(), ignored);
   const OutputFile tries(request.out + ".tries.csv");
   if (!request.bundle.empty()) const OutputFile bundle(request.bundle);
 }
@@ -89,6 +87,8 @@ int shrink_traces(const TraceShrinkRequest& request) {
   const auto deadline = std::chrono::steady_clock::now() + milliseconds_option("--time", request.time);
   const ShrinkConfig config(request.config);
   const ReadSet read = read_one_set(request.inputs);
+  check_prefix(request.out);
+  const NewFolder folder(fs::path(request.out).parent_path());  // goes again where nothing is found
   check_can_be_written(request);
   ShrinkTrials trials(read.set, read.matches, config, options);
 

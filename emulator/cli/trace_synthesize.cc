@@ -1,6 +1,8 @@
 // `trace synthesize`.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "base/log.h"
 #include "emulator/cli/trace_inputs.h"
 #include "emulator/traces/likeness.h"
@@ -78,7 +80,8 @@ int synthesize_traces(const TraceSynthesizeRequest& request) {
   if (!learns && request.model.empty()) fail_input("name traces to learn from, or a model with --model");
   if (request.out.empty() && !(learns && !request.model.empty()))
     fail_input("--out names the traces to be made; with TRACES and --model alone the model is written");
-  if (!request.out.empty()) prepare_output(request.out);
+  std::optional<OutputFolder> folder;
+  if (!request.out.empty()) folder.emplace(request.out);
   const TraceModel model = learns ? learn(request.inputs) : read_model(request.model);
   if (learns && !request.model.empty()) write_model(model, request.model);
   if (request.family >= model.families.size())

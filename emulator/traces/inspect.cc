@@ -28,30 +28,34 @@ std::vector<std::vector<NodeArrival>> take_arrivals(std::vector<RankPart>& parts
 /// What is kept of a rank that was looked at by itself.
 struct LoneRank {
   RankPart part;
-  RankFacts communication;  ///< only nodes that communicate
-  std::vector<Span> spans;  ///< of these
+  RankFacts communication;  ///< only nodes that communicate, and without recorded times one of those that are alike
   std::optional<Time> first;
   Time end;
   std::string problem;
 };
 
-/// Leaves those nodes alone that communicate, and their spans and arrivals.
-void keep_communication(LoneRank& rank, const RankFacts& facts, const std::vector<Span>& spans) {
+/// Leaves what is known of those nodes alone. Without recorded times nobody asks when each of them arrives.
+void keep_communication(LoneRank& rank, const RankFacts& facts) {
   RankFacts& kept = rank.communication;
   kept.path = facts.path;
   kept.rank = facts.rank;
   kept.origin = facts.origin;
   kept.group_names = facts.group_names;
   kept.groups = facts.groups;
-  size_t arrival = 0;
+  std::vector<NodeArrival>& arrivals = rank.part.arrivals;
+  std::vector<CommunicationPart>& parts = rank.part.communication;
+  if (!rank.first) arrivals.clear(), arrivals.shrink_to_fit();
+  size_t arrival = 0, part = 0;
   for (uint32_t i = 0; i < facts.nodes.size(); ++i) {
     if (!facts.nodes[i].communicates()) continue;
-    while (arrival < rank.part.arrivals.size() && rank.part.arrivals[arrival].node < i) ++arrival;
-    if (arrival < rank.part.arrivals.size() && rank.part.arrivals[arrival].node == i)
-      rank.part.arrivals[arrival].node = static_cast<uint32_t>(kept.nodes.size());
-    if (!spans.empty()) rank.spans.push_back(spans[i]);
+    const bool first = part < parts.size() && parts[part].node == i;
+    if (!rank.first && !first) continue;
+    const auto place = static_cast<uint32_t>(kept.nodes.size());
+    if (first) parts[part++].node = place;
+    while (arrival < arrivals.size() && arrivals[arrival].node < i) ++arrival;
+    if (arrival < arrivals.size() && arrivals[arrival].node == i) arrivals[arrival].node = place;
     kept.nodes.push_back(facts.nodes[i]);
-    kept.nodes.back().name.clear();
+    kept.nodes.back().name = {};
   }
 }
 
@@ -67,7 +71,7 @@ LoneRank inspect_lone_rank(const TraceFileSet& set, const TraceFile& file, const
     const std::vector<Span> spans = recorded_spans(facts[0], *rank.first);
     for (const Span& span : spans) rank.end = std::max(rank.end, span.end);
     rank.part = inspect_rank(facts[0], spans, true, rank.end, times.element_size);
-    keep_communication(rank, facts[0], spans);
+    keep_communication(rank, facts[0]);
     return rank;
   }
   // By itself, so that no collective and no RECV waits for others.
@@ -84,7 +88,7 @@ LoneRank inspect_lone_rank(const TraceFileSet& set, const TraceFile& file, const
   rank.end = timing.end;
   rank.problem = timing.problem;
   rank.part = inspect_rank(lone.ranks[0], spans, false, timing.end, times.element_size);
-  keep_communication(rank, lone.ranks[0], spans);
+  keep_communication(rank, lone.ranks[0]);
   return rank;
 }
 
@@ -108,7 +112,6 @@ bool share_clock(std::vector<LoneRank>& ranks) {
   for (LoneRank& rank : ranks) {
     const Duration by(static_cast<int64_t>(first_of(rank) - *first));
     shift(rank.part, by);
-    for (Span& span : rank.spans) span = {span.start + by, span.end + by};
     rank.end += by;
   }
   return true;
@@ -151,7 +154,7 @@ Inspection inspect(const RankSet& set, const Matches& matches, const TimingOptio
   });
   const std::vector<std::vector<NodeArrival>> arrivals = take_arrivals(parts);
   merge_parts(parts, result);
-  inspect_communication(set, has_times ? timing.spans : std::vector<std::vector<Span>>(), options.element_size, result);
+  inspect_communication(set, parts, result);
   if (!has_times) return result;
   result.stragglers = find_stragglers(set, matches, arrivals, timing.recorded);
   result.path = named(set, timing.critical);
@@ -171,20 +174,17 @@ Inspection inspect_by_rank(const TraceFileSet& files, const CheckOptions& option
   result.timing.recorded = share_clock(ranks);
   std::vector<RankPart> parts;
   std::vector<RankFacts> communication;
-  std::vector<std::vector<Span>> spans;
   for (LoneRank& rank : ranks) {
     result.timing.end = std::max(result.timing.end, rank.end);
     if (result.timing.problem.empty()) result.timing.problem = rank.problem;
     parts.push_back(std::move(rank.part));
     communication.push_back(std::move(rank.communication));
-    spans.push_back(std::move(rank.spans));
   }
-  if (!result.timing.problem.empty()) spans.clear();
   const std::vector<std::vector<NodeArrival>> arrivals = take_arrivals(parts);
   merge_parts(parts, result);
   Findings unused;
   const RankSet set = make_set(files, std::move(communication), options, unused);
-  inspect_communication(set, spans, times.element_size, result);
+  inspect_communication(set, parts, result);
   if (!result.timing.recorded) return result;
   const Matches matches = match_operations(set, unused);
   result.stragglers = find_stragglers(set, matches, arrivals, true);
@@ -201,10 +201,7 @@ OperationTable path_operations(const Inspection& inspection) {
   std::map<OperationKey, std::vector<Duration>> durations;
   for (const PathNode& node : inspection.path) durations[{node.kind, node.name}].push_back(node.span.duration());
   OperationTable table;
-  for (auto& [key, list] : durations) {
-    const uint64_t count = list.size();
-    table.add(key, count, Bytes(), std::move(list));
-  }
+  for (auto& [key, list] : durations) table.add(key, tally_of(std::move(list), Bytes()));
   return table;
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -30,27 +32,49 @@ uint64_t count_dependencies(const RankFacts& facts) {
 class OperationCounter {
  public:
   void add(const NodeFacts& node, Duration duration) {
-    Counted& counted = by_name_[static_cast<size_t>(node.kind)][node.name];
-    ++counted.count;
-    counted.durations.push_back(duration);
+    by_name_[static_cast<size_t>(node.kind)][node.name].push_back(duration);
   }
   OperationTable take() && {
     OperationTable table;
     for (size_t kind = 0; kind < by_name_.size(); ++kind) {
-      for (auto& [name, counted] : by_name_[kind]) {
-        table.add({to_string(static_cast<NodeKind>(kind)), std::string(name)}, counted.count, Bytes(),
-                  std::move(counted.durations));
-      }
+      for (auto& [name, durations] : by_name_[kind])
+        table.add({to_string(static_cast<NodeKind>(kind)), std::string(name)}, tally_of(std::move(durations), Bytes()));
     }
     return table;
   }
 
  private:
+  std::array<std::unordered_map<std::string_view, std::vector<Duration>>, static_cast<size_t>(NodeKind::kReceive) + 1>
+      by_name_;
+};
+
+/// Communication, whose groups are not known yet.
+class CommunicationCounter {
+ public:
+  void add(const NodeFacts& node, uint32_t index, Bytes bytes, Duration duration) {
+    Counted& counted =
+        alike_[{kind_name(node), node.group, node.source, node.destination, node.group_size, node.on_cpu}];
+    if (counted.durations.empty()) counted.first = index;
+    counted.bytes += bytes;
+    counted.durations.push_back(duration);
+  }
+  std::vector<CommunicationPart> take() && {
+    std::vector<CommunicationPart> parts;
+    for (auto& [what, counted] : alike_)
+      parts.push_back({counted.first, tally_of(std::move(counted.durations), counted.bytes)});
+    std::ranges::sort(parts, {}, &CommunicationPart::node);
+    return parts;
+  }
+
+ private:
+  /// What tells groups, and how many ranks there are; see RankSet.
+  using Alike = std::tuple<std::string, uint32_t, std::optional<int64_t>, std::optional<int64_t>, int64_t, bool>;
   struct Counted {
-    uint64_t count = 0;
+    uint32_t first = 0;
+    Bytes bytes;
     std::vector<Duration> durations;
   };
-  std::array<std::unordered_map<std::string_view, Counted>, static_cast<size_t>(NodeKind::kReceive) + 1> by_name_;
+  std::map<Alike, Counted> alike_;
 };
 
 /// "tp_# (4 ranks)": groups that do the same are one. Names that are numbers tell nothing, so the size is told.
@@ -129,15 +153,18 @@ RankPart inspect_rank(const RankFacts& facts, std::span<const Span> spans, bool 
   part.rank.nodes = facts.nodes.size();
   part.dependencies = count_dependencies(facts);
   OperationCounter operations;
+  CommunicationCounter communication;
   std::array<Tally, static_cast<size_t>(NodeKind::kReceive) + 1> local;  // by kind, without communication
-  for (size_t i = 0; i < facts.nodes.size(); ++i) {
+  for (uint32_t i = 0; i < facts.nodes.size(); ++i) {
     const NodeFacts& node = facts.nodes[i];
+    const Duration duration = spans.empty() ? node.recorded() : spans[i].duration();
     if (!node.communicates()) {
       local[static_cast<size_t>(node.kind)].add(Bytes());
-      if (node.kind != NodeKind::kNone) operations.add(node, spans.empty() ? node.recorded() : spans[i].duration());
+      if (node.kind != NodeKind::kNone) operations.add(node, duration);
       continue;
     }
     const Bytes bytes = bytes_of(node, element);
+    communication.add(node, i, bytes, duration);
     const std::string kind = kind_name(node);
     part.kinds[kind].add(bytes);
     part.sizes[kind][size_class(bytes)].add(bytes);
@@ -150,6 +177,7 @@ RankPart inspect_rank(const RankFacts& facts, std::span<const Span> spans, bool 
     if (local[kind].nodes > 0) part.kinds[to_string(static_cast<NodeKind>(kind))] = local[kind];
   }
   part.operations = std::move(operations).take();
+  part.communication = std::move(communication).take();
   if (spans.empty()) return part;
   part.rank.times = rank_times(facts, spans, recorded, &part.arrivals);
   add_memory(facts, spans, end, element, part.rank);
@@ -181,33 +209,18 @@ void merge_parts(std::vector<RankPart>& parts, Inspection& inspection) {
   inspection.imbalance = imbalance_of(inspection.ranks);
 }
 
-void inspect_communication(const RankSet& set, const std::vector<std::vector<Span>>& spans, Bytes element,
-                           Inspection& inspection) {
-  struct Counted {
-    uint64_t count = 0;
-    Bytes bytes;
-    std::vector<Duration> durations;
-  };
-  std::map<OperationKey, Counted> counted;
+void inspect_communication(const RankSet& set, std::span<const RankPart> parts, Inspection& inspection) {
   for (uint32_t place = 0; place < set.ranks.size(); ++place) {
-    for (uint32_t i = 0; i < set.ranks[place].nodes.size(); ++i) {
-      const NodeFacts& node = set.ranks[place].nodes[i];
-      if (!node.communicates()) continue;
-      const Bytes bytes = bytes_of(node, element);
+    for (const auto& [index, tally] : parts[place].communication) {
+      const NodeFacts& node = set.ranks[place].nodes[index];
       OperationKey key{kind_name(node), ""};
       if (node.kind == NodeKind::kCollective) {
-        inspection.groups[group_name(set, {place, i})][key.kind].add(bytes);
-        key.name = group_pattern(set, {place, i});
+        inspection.groups[group_name(set, {place, index})][key.kind] += {tally.count, tally.bytes};
+        key.name = group_pattern(set, {place, index});
       }
-      inspection.ranks[place].communication[key] += bytes;
-      Counted& of_key = counted[key];
-      ++of_key.count;
-      of_key.bytes += bytes;
-      of_key.durations.push_back(spans.empty() ? node.recorded() : spans[place][i].duration());
+      inspection.ranks[place].communication[key] += tally.bytes;
+      inspection.communication.add(std::move(key), tally);
     }
-  }
-  for (auto& [key, of_key] : counted) {
-    inspection.communication.add(key, of_key.count, of_key.bytes, std::move(of_key.durations));
   }
   inspection.largest_imbalance = largest_imbalance(inspection.ranks);
 }

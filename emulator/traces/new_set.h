@@ -1,12 +1,15 @@
 // Traces that a verb makes: all of them, or none.
 #pragma once
 
+#include <list>
 #include <string>
 #include <vector>
 
+#include "base/new_folder.h"
+
 namespace rankwire {
 
-/// Removes its files again, unless they are kept.
+/// Removes its files again, unless they are kept, and folders that were made for them.
 class NewSet {
  public:
   NewSet() = default;
@@ -19,6 +22,7 @@ class NewSet {
   void keep() { files_.clear(); }
 
  private:
+  std::list<NewFolder> folders_;
   std::vector<std::string> files_;
 };
 

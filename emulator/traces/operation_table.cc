@@ -35,8 +35,8 @@ void OperationTally::merge(const OperationTally& other) {
   }
 }
 
-void OperationTable::add(const OperationKey& key, uint64_t count, Bytes bytes, std::vector<Duration> durations) {
-  OperationTally tally{.count = count, .bytes = bytes};
+OperationTally tally_of(std::vector<Duration> durations, Bytes bytes) {
+  OperationTally tally{.count = durations.size(), .bytes = bytes};
   std::ranges::sort(durations);
   for (const Duration duration : durations) {
     tally.total += duration;
@@ -46,7 +46,7 @@ void OperationTable::add(const OperationKey& key, uint64_t count, Bytes bytes, s
       tally.durations.emplace_back(duration, 1);
     }
   }
-  add(key, tally);
+  return tally;
 }
 
 void OperationTable::add(OperationKey key, const OperationTally& tally) {

@@ -31,14 +31,16 @@ struct OperationTally {
   void merge(const OperationTally& other);
 };
 
+/// Of operations with these durations, which need not be sorted.
+OperationTally tally_of(std::vector<Duration> durations, Bytes bytes);
+
 /// Names count as they are until there are more than kMostNames of them; then those that differ in numbers alone are
 /// one. What is in the end is the same in whatever order tables are merged.
 class OperationTable {
  public:
   static constexpr size_t kMostNames = 500;
 
-  /// Durations need not be sorted.
-  void add(const OperationKey& key, uint64_t count, Bytes bytes, std::vector<Duration> durations);
+  void add(OperationKey key, const OperationTally& tally);
   void merge(OperationTable other);
 
   const std::map<OperationKey, OperationTally>& operations() const { return operations_; }
@@ -52,8 +54,6 @@ class OperationTable {
   std::vector<std::pair<const OperationKey*, const OperationTally*>> sorted() const;
 
  private:
-  void add(OperationKey key, const OperationTally& tally);
-
   std::map<OperationKey, OperationTally> operations_;
   bool patterns_ = false;
 };

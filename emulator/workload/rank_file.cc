@@ -48,8 +48,9 @@ void FileBuilder::complete_last(const TraceNode& in) {
   if (node.kind != NodeKind::kCollective) return;
   file_.calls.push_back({.node = static_cast<uint32_t>(place),
                          .group = name_index(group_name(in)),
-                         .root = integer_attribute(in, "root").value_or(-1),
-                         .splits = reader_.splits(in)});
+                         .root = integer_attribute(in, "root").value_or(-1)});
+  if (std::vector<Bytes> splits = reader_.splits(in); !splits.empty())
+    file_.splits.emplace(static_cast<uint32_t>(place), std::move(splits));
 }
 
 void FileBuilder::add_groups(const TraceNode& in) {

@@ -14,6 +14,7 @@
 #include "emulator/workload/process_groups.h"
 #include "emulator/workload/request_marks.h"
 #include "emulator/workload/tolerated.h"
+#include "emulator/workload/uneven_blocks.h"
 #include "emulator/workload/workload.h"
 #include "proto/trace_node.h"
 
@@ -23,9 +24,8 @@ struct RankFile {
   /// A node of kind kCollective.
   struct Call {
     uint32_t node = 0;
-    uint32_t group = 0;         ///< index into group_names
-    int64_t root = -1;          ///< the root that a rooted collective names, or -1
-    std::vector<Bytes> splits;  ///< NodeReader::splits
+    uint32_t group = 0;  ///< index into group_names
+    int64_t root = -1;   ///< the root that a rooted collective names, or -1
   };
 
   std::string path;
@@ -33,6 +33,7 @@ struct RankFile {
   bool ids_count_up = true;             ///< each node's id is one more than that of the node before it
   std::vector<uint32_t> communicating;  ///< the nodes that communicate, ascending
   std::vector<Call> calls;              ///< in file order
+  SplitSizes::value_type splits;        ///< NodeReader::splits of calls that have some
   std::vector<std::string> group_names;
   IdLists data, control;
   std::vector<GroupDefinition> groups;  ///< of METADATA nodes

@@ -100,6 +100,11 @@ class Scanner {
     }
     if (scan_.trace.nodes == 0) fail_input("{}: the trace has no nodes", path_);
     end();
+    // Of what grew by doubling nothing is left over, which over all ranks would be as much again.
+    scan_.kept.nodes.shrink_to_fit();
+    scan_.kept.calls.shrink_to_fit();
+    scan_.kept.communicating.shrink_to_fit();
+    scan_.trace.places.shrink_to_fit();
     return std::move(scan_);
   }
 

@@ -72,7 +72,8 @@ RankId root_of(const Node& node, int64_t named, const Group& group) {
 
 /// Takes the sizes of splits out of the files besides.
 std::vector<Group> resolve_groups(std::vector<RankFile>& files, const std::string& groups_file, SplitSizes& splits) {
-  splits.assign(files.size(), {});
+  splits.clear();
+  for (RankFile& file : files) splits.push_back(std::move(file.splits));
   GroupTable table(static_cast<uint32_t>(files.size()));
   if (!groups_file.empty()) {
     for (const GroupDefinition& group : read_groups_file(groups_file)) table.define(group, groups_file);
@@ -83,9 +84,8 @@ std::vector<Group> resolve_groups(std::vector<RankFile>& files, const std::strin
   for (uint32_t rank = 0; rank < files.size(); ++rank) {
     RankFile& file = files[rank];
     std::vector<GroupId> known(file.group_names.size());
-    for (RankFile::Call& call : file.calls) {
+    for (const RankFile::Call& call : file.calls) {
       Node& node = file.nodes[call.node];
-      if (!call.splits.empty()) splits[rank].emplace(call.node, std::move(call.splits));
       try {
         GroupId& group = known[call.group];
         if (!group.valid()) group = table.resolve(file.group_names[call.group], RankId(rank));

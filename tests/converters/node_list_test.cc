@@ -68,6 +68,15 @@ TEST_F(NodeList, WhatFollowsSeveralMessagesFollowsAll) {
   EXPECT_THAT(node_named(ranks[0], "work").after, ElementsAre(0, 1));
 }
 
+// 2^50 B can be, one more cannot: whoever counts the nodes learns it before anything is written.
+TEST_F(NodeList, NoOperationIsLargerThanAnyRunTakes) {
+  const Bytes most(int64_t{1} << 50);
+  EXPECT_EQ(node_named(write({sum_of({0, 1}, most)})[0], "sum").size, most.count);
+  expect_refused("sum: 1125899906842625 B, more than the 1125899906842624 that an operation can have", [&] {
+    write_node_list({sum_of({0, 1}, most + Bytes(1))}, NodeFiles::only_counted(nullptr));
+  });
+}
+
 std::string wrong(const std::vector<ListedNode>& nodes) {
   const auto found = wrong_node_list(nodes);
   return found ? fmt::format("[{}].{}: {}", found->entry, found->key, found->text) : "";

@@ -18,6 +18,7 @@ namespace {
 
 using testing::depends;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::node_named;
@@ -497,6 +498,12 @@ TEST_F(Pytorch, WrongInputIsNamed) {
   EXPECT_THAT(error_of(R"({"distributedInfo": {"rank": 2, "world_size": 2}, "traceEvents": []})"),
               HasSubstr("rank 2 of a world_size of 2"));
   EXPECT_THAT(error_of(R"({"traceEvents": []})"), HasSubstr("no operator, kernel or copy"));
+  EXPECT_THAT(error_of(R"({"traceEvents": 5})"), HasSubstr("wrong.json: traceEvents is no list"));
+  // A gzip member's header, and nothing behind it.
+  EXPECT_THAT(error_of(std::string("\x1F\x8B\x08\0\0\0\0\0\0\x03", 10)),
+              HasSubstr("wrong.json: the compressed stream ends too early"));
+  EXPECT_THAT([&] { pair_pytorch_files({folder_.path()}); },
+              ::testing::ThrowsMessage<Error>(EndsWith("is a folder, not a file")));
   for (const char* duration : {R"("soon")", "null", "1e99", "[]"})
     EXPECT_THAT(error_of(fmt::format(
                     R"({{"traceEvents": [{{"ph": "X", "cat": "cpu_op", "tid": 1, "ts": 1, "dur": {}}}]}})", duration)),

@@ -43,18 +43,32 @@ class Generated(RankwireTest):
             self.assert_one_line_error(process, USAGE, "this is a folder")
 
     def test_what_is_interrupted_leaves_nothing(self):
-        """A set of hours, as soon as the first of its traces is being written."""
+        """A set of hours, while its nodes are counted, and as soon as the first of its traces is being written."""
         model = {"layers": 1000, "micro_batches": 4000, "steps": 1000, "hidden": 64, "sequence": 8, "vocabulary": 100}
         spec, prefix = self.configuration(model, "spec.yaml"), self.folder / "made/w"
-        with start("trace", "generate", spec, "--force", "--out", prefix) as process:
-            while not prefix.with_suffix(".0.et").exists():
+        for option, begun in ([], prefix.parent), (["--force"], prefix.with_suffix(".0.et")):
+            with start("trace", "generate", spec, *option, "--out", prefix) as process:
+                while not begun.exists():
+                    self.assertIsNone(process.poll())
+                    time.sleep(0.01)
+                process.send_signal(signal.SIGINT)
+                _, errors = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, FAILED, errors)
+            self.assertIn("stopped by a signal", errors)
+            self.assertFalse(prefix.parent.exists())
+
+    def test_a_run_is_interrupted_while_its_traces_are_made(self):
+        model = {"layers": 1000, "micro_batches": 4000, "steps": 1000, "hidden": 64, "sequence": 8, "vocabulary": 100}
+        config, out = self.configuration({"workload": {"generate": model}, "ports": {"count": 4}}), self.folder / "run"
+        with start("simulate", config, "--out", out) as process:
+            while not out.exists():
                 self.assertIsNone(process.poll())
                 time.sleep(0.01)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
             _, errors = process.communicate(timeout=60)
         self.assertEqual(process.returncode, FAILED, errors)
         self.assertIn("stopped by a signal", errors)
-        self.assertEqual(list(prefix.parent.iterdir()), [])
+        self.assertFalse(out.exists())
 
     def test_mixture_of_experts_with_zero_stage_two(self):
         model = {"layers": 2, "hidden": 64, "sequence": 32, "vocabulary": 100, "micro_batches": 3, "tensor_parallel": 1}

@@ -27,6 +27,16 @@ class TraceCheck(RankwireTest):
         self.assertEqual(process.returncode, USAGE)
         self.assertIn("--unmatched requires --repair", process.stderr)
 
+    def test_sets_beyond_memory_are_refused(self):
+        """A file of 4 TiB, of which nothing is on disk."""
+        path, out = self.folder / "w.0.et", self.folder / "new"
+        with open(path, "wb") as file:
+            file.truncate(1 << 42)
+        for verb, *options in (("check",), ("scale", "--replicate", 2, "--out", out / "w")):
+            process = rankwire("trace", verb, path, *options)
+            self.assert_one_line_error(process, USAGE, f"{self.folder}/w: ", "too large to be held at once")
+        self.assertFalse(out.exists())
+
     def broken(self):
         """Two ranks; rank 1 has a cycle, a dangling dependency and an id twice."""
         good = [chakra.Node(1, "gemm", duration_us=5), chakra.collective(chakra.ALL_REDUCE, 4096, 2, [1])]

@@ -7,8 +7,7 @@ namespace {
 
 OperationTable table_of(const std::string& name, std::vector<Duration> durations) {
   OperationTable table;
-  const uint64_t count = durations.size();
-  table.add({"compute", name}, count, Bytes(8), std::move(durations));
+  table.add({"compute", name}, tally_of(std::move(durations), Bytes(8)));
   return table;
 }
 
