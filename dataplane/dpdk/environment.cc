@@ -147,6 +147,9 @@ DpdkEnvironment::DpdkEnvironment(const DpdkOptions& options)
   // Without fmt::join, whose parser g++ 12 warns of where a link optimises the room.
   std::string arguments;
   for (const std::string& argument : arguments_) arguments += (arguments.empty() ? "" : " ") + argument;
+  if (error == ENOMEM)
+    fail_input("DPDK gets no {} MiB of memory, which dpdk.memory asks for: lower it ({})", options.memory.count >> 20,
+               tail);
   if (error == EINVAL) fail_input("DPDK refuses the arguments '{}': {}", arguments, tail);
   fail_run("DPDK does not start ({}) with the arguments '{}': {}", ::rte_strerror(error), arguments, tail);
 }

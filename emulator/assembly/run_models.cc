@@ -110,6 +110,9 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
     if (!error) error = what_if.error;
   }
   if (error) std::rethrow_exception(error);
+  if (control.interrupted.load() && all_ok(runs) && !runs.empty())
+    fail_run(
+        "stopped by a signal before all that follows from the runs had ended: jobs' times alone, the band, what if");
 }
 
 std::vector<PreparedRun::VirtualRun> PreparedRun::virtual_runs() const {

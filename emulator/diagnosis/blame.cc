@@ -67,7 +67,7 @@ class Account {
     if (gap <= Duration()) return;
     for (Blame& blame : list_) {
       if (blame.kind != kind || blame.culprit != culprit) continue;
-      blame.gap += gap, blame.evidence.time += evidence.time;
+      blame.gap += gap, blame.evidence.time += evidence.time, blame.evidence.waited += evidence.waited;
       return;
     }
     list_.push_back({.kind = kind, .culprit = std::move(culprit), .gap = gap, .evidence = evidence});
@@ -140,7 +140,7 @@ class Account {
   /// The waterfall has it already, as waiting.
   void lost_within(BlameKind kind, const BlamedTime& lost) {
     const Duration waited = waiting(lost.time);
-    add(kind, lost.culprit, waited, true, {.time = waited, .count = lost.count, .factor = lost.factor});
+    add(kind, lost.culprit, waited, true, {.time = lost.time, .count = lost.count, .factor = lost.factor});
   }
 
   void shared_with_the_reference() {
@@ -162,7 +162,7 @@ class Account {
     if (most == nullptr || !matters(facts_.completion, (**most).time)) return;
     // Packets wait behind those of others, which the reference does without: the rest is of the same cause.
     const Duration waited = waiting(left_);
-    add(kind, (**most).culprit, waited, true, {.time = waited});
+    add(kind, (**most).culprit, waited, true, {.waited = waited});
   }
 
   static bool matters(Duration whole, Duration part) { return part * kLeastGap > whole; }

@@ -52,9 +52,10 @@ constexpr std::string_view to_string(Confidence confidence) {
 
 /// What speaks for it; which of these are set, and what they are, follows from the kind.
 struct Evidence {
-  Duration time;       ///< by which the cause was seen: of the critical path, or that a model takes less without it
-  uint64_t count = 0;  ///< events: packets lost or marked, pauses, NAKs, bytes
-  uint64_t of = 0;     ///< of so many; 0: of nothing in particular
+  Duration time;         ///< by which the cause was seen: of the critical path, or that a model takes less without it
+  Duration waited = {};  ///< in addition, behind others' packets, which the model does without
+  uint64_t count = 0;    ///< events: packets lost or marked, pauses, NAKs, bytes
+  uint64_t of = 0;       ///< of so many; 0: of nothing in particular
   uint64_t on_purpose = 0;  ///< of `count`: packets that the configuration dropped or corrupted
   std::optional<Bytes> waiting = {}, on_the_way = {};  ///< as `marked_length` and `on_the_way` of BlameFacts
   double factor = 0;                                   ///< how many times as much as elsewhere; 0: not known

@@ -282,8 +282,10 @@ RunResult Crew::run(const std::function<std::string(ConnectionId)>& describe, Cl
   result.workers = std::move(times_);
   for (const Worker& worker : workers_) {
     if (result.verdict == Verdict::kOk || result.waiting.size() >= kReportedWaits) break;
-    for (std::string& line : worker.engine->stall_report(kReportedWaits - result.waiting.size(), describe))
-      result.waiting.push_back(std::move(line));
+    for (std::string& line : worker.engine->stall_report(kReportedWaits - result.waiting.size(), describe)) {
+      // Which jobs have not begun all say alike.
+      if (std::ranges::find(result.waiting, line) == result.waiting.end()) result.waiting.push_back(std::move(line));
+    }
   }
   return result;
 }

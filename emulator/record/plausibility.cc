@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,12 +24,15 @@ struct Range {
   int64_t least, most;
 };
 
-std::optional<Range> range_of(std::string_view column, int64_t nodes) {
+std::optional<Range> range_of(std::string_view table, std::string_view column, int64_t nodes) {
   if (column.ends_with("_ps")) return Range{-kLongest, kLongest};
   if (column == "node") return Range{0, nodes + kUndescribedNodes};
   if (column == "sequence") return Range{0, MessageId::kMaxSequence - 1};
   for (const std::string_view of_rank : {"rank", "source", "destination", "peer"})
     if (column == of_rank) return Range{0, MessageId::kMaxRanks - 1};
+  if (column == "first_rank" || column == "ranks") return Range{0, MessageId::kMaxRanks};
+  // Elsewhere what is of no job has a number of its own.
+  if (table == "jobs" && (column == "job" || column == "follows")) return Range{0, MessageId::kMaxJobs - 1};
   return std::nullopt;
 }
 
@@ -48,7 +52,7 @@ Table described(const Database& database, const std::string& name, int64_t nodes
   for (columns.bind(name); columns.step();) {
     const std::string column = columns.text(0);
     if (columns.integer(1) > 0) table.key.push_back(column);
-    if (const auto range = range_of(column, nodes)) table.columns.push_back({column, *range});
+    if (const auto range = range_of(name, column, nodes)) table.columns.push_back({column, *range});
   }
   if (table.key.empty()) table.key.push_back("rowid");
   return table;
@@ -78,6 +82,25 @@ void require_plausible_table(const Database& database, const std::filesystem::pa
              range.most);
 }
 
+/// Jobs and entries of the background are numbered without gaps, those first, and nodes are of one of them.
+void require_jobs(const Database& database, const std::filesystem::path& file) {
+  const auto fail = [&](const std::string& what) {
+    fail_input("{}: table jobs: {}; the record is damaged or was changed", file.string(), what);
+  };
+  const auto has = [&](const char* table) {
+    return database.integer(fmt::format("SELECT count(*) FROM sqlite_master WHERE type='table' AND name='{}'", table)) >
+           0;
+  };
+  if (!has("jobs")) return;
+  const int64_t jobs = database.integer("SELECT count(*) FROM jobs");
+  if (jobs > 0 && database.integer("SELECT max(job) FROM jobs") != jobs - 1)
+    fail(fmt::format("{} rows, but the last is job {}", jobs, database.integer("SELECT max(job) FROM jobs")));
+  const int64_t others = has("background") ? database.integer("SELECT count(*) FROM background") : 0;
+  const int64_t last = database.integer("SELECT coalesce(max(job), 0) FROM nodes");
+  if (last >= std::max<int64_t>(jobs, 1) + others)
+    fail(fmt::format("{} rows, but there are nodes of job {}", jobs, last));
+}
+
 }  // namespace
 
 void require_plausible(const std::filesystem::path& folder) {
@@ -90,6 +113,7 @@ void require_plausible(const std::filesystem::path& folder) {
     const Table table = described(database, name, nodes);
     if (!table.columns.empty()) require_plausible_table(database, file, name, table);
   }
+  require_jobs(database, file);
 }
 
 }  // namespace rankwire

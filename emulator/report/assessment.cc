@@ -250,6 +250,9 @@ std::string explain_fidelity(const RunReader& record) {
   if (run->start.fidelity == Fidelity::kTwin) {
     return "packet-level twin in virtual time: no device took part, and the generator is never late";
   }
+  if (run->end.verdict != "ok")
+    return fmt::format("the generator kept its schedule as far as the run went (worst stall {})",
+                       readable(run->end.counters.worst_stall));
   return fmt::format("the generator kept its schedule (worst stall {}): the times are those of the network",
                      readable(run->end.counters.worst_stall));
 }

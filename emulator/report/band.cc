@@ -158,6 +158,11 @@ std::string missing_band_text(const RunReader& record) {
   if (!record.ensemble().empty())
     return fmt::format("none: it is of the model flow, and the reference is {}", record.reference()->start.model);
   if (configured(record) != "auto" || !has_flow_reference(record)) return {};
+  if (!record.background().empty())
+    return "none: traffic in the background goes on as long as the jobs do; simulation.ensemble says how often the run "
+           "is "
+           "repeated all the same";
+  if (!verdict_of(record).passes()) return "none: not all of the run ended well";
   return "none: the run is too large to be repeated by itself; simulation.ensemble says how often it is all the same";
 }
 

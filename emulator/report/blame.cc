@@ -82,6 +82,11 @@ std::string per_cent_of(uint64_t count, uint64_t of) {
                  : fmt::format(" ({:.2g} %)", 100 * static_cast<double>(count) / static_cast<double>(of));
 }
 
+std::string waited_beyond(const Evidence& e) {
+  return e.waited > Duration() ? fmt::format(", and packets waited {} that it knows nothing of", readable(e.waited))
+                               : std::string();
+}
+
 std::string trips(const Evidence& evidence) {
   if (evidence.typical <= Duration()) return {};
   return fmt::format("; half of the round trips take {} or less, the shortest {}", readable(evidence.typical),
@@ -112,13 +117,13 @@ std::string evidence_of(const Blame& blame) {
                          e.on_purpose > 0 ? fmt::format(", {} of them on purpose (impairments)", e.on_purpose) : "",
                          readable(e.time));
     case BlameKind::kSlowSpine:
-      return fmt::format("while no cable fails or is degraded the reference takes {} less; most waits there",
-                         readable(e.time));
+      return fmt::format("while no cable fails or is degraded the reference takes {} less{}; most waits there",
+                         readable(e.time), waited_beyond(e));
     case BlameKind::kEcmpCollision:
       return fmt::format(
           "it carries {:.3g} times the mean of the cables beside it; were flows spread evenly over equal "
-          "paths, the reference would take {} less",
-          e.factor, readable(e.time));
+          "paths, the reference would take {} less{}",
+          e.factor, readable(e.time), waited_beyond(e));
     case BlameKind::kPfcStorm:
       if (e.count == 0) return fmt::format("senders were paused for {} of the critical path", readable(e.time));
       return fmt::format("{} pause frames, whatever it received, held the critical path up for {}", e.count,
@@ -136,7 +141,7 @@ std::string evidence_of(const Blame& blame) {
                          readable(e.time));
     case BlameKind::kBackground:
       return fmt::format(
-          "without it the reference takes {} less{}", readable(e.time),
+          "without it the reference takes {} less{}{}", readable(e.time), waited_beyond(e),
           e.count == 0 ? std::string()
                        : fmt::format("; it delivered {} meanwhile", readable(Bytes(static_cast<int64_t>(e.count)))));
     case BlameKind::kLateGenerator:

@@ -137,16 +137,17 @@ std::string repetition_text(const TransportCounters& counters) {
   return reasons.empty() ? "nobody counted why" : fmt::format("{}", fmt::join(reasons, ", "));
 }
 
-std::string loss_text(const TraitNames& names, const Losses& losses, const TransportCounters& counters) {
+/// `ended`: well, so that nothing was under way any more.
+std::string loss_text(const TraitNames& names, const Losses& losses, const TransportCounters& counters, bool ended) {
   if (losses.lost == 0) {
     if (counters.timeouts + counters.retransmitted == 0) return {};
-    const char* const arrived = losses.packets == 0    ? ", and nobody counted what arrived"
-                                : losses.uncounted > 0 ? ""
-                                                       : ", although no fewer arrived than were sent";
+    const char* const arrived = losses.packets == 0              ? ", and nobody counted what arrived"
+                                : losses.uncounted > 0 || !ended ? ""
+                                                                 : ", although no fewer arrived than were sent";
     return fmt::format("{} packets were sent again{}: {}", counters.retransmitted, arrived, repetition_text(counters));
   }
-  std::string text = fmt::format("{} of {} data packets were lost ({})", losses.lost, losses.packets,
-                                 part_of(losses.lost, losses.packets));
+  std::string text = fmt::format("{}{} of {} data packets were lost ({})", ended ? "" : "at least ", losses.lost,
+                                 losses.packets, part_of(losses.lost, losses.packets));
   text += drops_text(losses.drops) + where_text(names, losses.where, "them", "the traffic");
   const auto add = [&](uint64_t count, const char* what) {
     if (count > 0) text += fmt::format("; {} {}", count, what);
@@ -220,7 +221,8 @@ std::vector<std::string> findings(const RunReader& record, const Diagnosis& diag
   const TraitNames names(record, *run);
   std::vector<std::string> list = blame_texts(record, diagnosis);
   for (const std::string& text :
-       {failure_text(names, diagnosis.failed), loss_text(names, diagnosis.losses, run->end.counters),
+       {failure_text(names, diagnosis.failed),
+        loss_text(names, diagnosis.losses, run->end.counters, run->end.verdict == "ok"),
         slow_text(names, record, diagnosis), gap_text(*run, diagnosis.gap), main_cause_text(diagnosis)}) {
     if (!text.empty()) list.push_back(text);
   }

@@ -73,5 +73,16 @@ TEST_F(Plausibility, TakesNoTextForANumber) {
               HasSubstr("table runs, row with run 1: completion_ps is soon"));
 }
 
+// Readers make room for jobs by their number, and look for those of nodes.
+TEST_F(Plausibility, TakesJobsThatAreNumberedWithoutGaps) {
+  const std::string two =
+      "INSERT INTO jobs VALUES(0, 'a', 0, 1, 1, NULL, 0, 'red'), (1, 'b', 1, 1, 1, NULL, 0, 'blue');"
+      "UPDATE nodes SET job=1 WHERE rank=1;";
+  EXPECT_EQ(after(two), "");
+  EXPECT_THAT(after("UPDATE jobs SET job=5 WHERE job=1"), HasSubstr("table jobs: 2 rows, but the last is job 5"));
+  EXPECT_THAT(after("DELETE FROM jobs WHERE job=5"), HasSubstr("table jobs: 1 rows, but there are nodes of job 1"));
+  EXPECT_THAT(after("UPDATE jobs SET job=1000000"), HasSubstr("job is 1000000, where runs write 0 .. 127"));
+}
+
 }  // namespace
 }  // namespace rankwire

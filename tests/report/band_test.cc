@@ -163,5 +163,19 @@ TEST(ReferenceBand, SaysWhenTheProgramLeavesItOut) {
   EXPECT_EQ(band_text(record), missing_band_text(record));
 }
 
+TEST(ReferenceBand, SaysThatItIsLeftOutForWhatDidNotEnd) {
+  const TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder, R"({"name": "stopped", "simulation": {"ensemble": "auto"}})");
+    RunEnd end = testing::sample_end(microseconds(30));
+    end.verdict = "stalled";
+    recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2}).end(end);
+    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"})
+        .end(testing::sample_end(microseconds(30)));
+  }
+  EXPECT_THAT(band_text(RunReader(folder.path())), HasSubstr("none: not all of the run ended well"));
+}
+
 }  // namespace
 }  // namespace rankwire

@@ -8,6 +8,7 @@
 namespace rankwire {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -111,6 +112,17 @@ TEST(Findings, TellWhyPacketsWereSentAgainWithoutLosses) {
       findings_of(end),
       ElementsAre("20 packets were sent again, although no fewer arrived than were sent: 3 times a receiver was "
                   "not ready, 2 time-outs, for which answers were lost or late"));
+}
+
+// What was sent last may be under way, or lost.
+TEST(Findings, CountWhatWasLostAtLeastWhereTheRunDidNotEnd) {
+  RunEnd end = traffic();
+  end.verdict = "stalled";
+  end.flows[0].counters.arrived = 990;
+  EXPECT_THAT(all_findings_of(end), Contains(StartsWith("at least 10 of 12000 data packets were lost")));
+  end.flows[0].counters.arrived = 1000;
+  end.counters.retransmitted = 20;
+  EXPECT_THAT(all_findings_of(end), Contains("20 packets were sent again: nobody counted why"));
 }
 
 TEST(Findings, NameWhatFailedConnectionsShare) {
