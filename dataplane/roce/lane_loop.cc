@@ -47,7 +47,11 @@ void LaneLoop::receive_counted(uint32_t lane, Time now) noexcept {
   receiver_.receive(lane, now);
   const uint64_t bytes = counters_.totals.bytes_rx - before;
   const uint32_t port = lanes_[lane].id().value;
-  if (rates_ != nullptr && bytes > 0 && now >= Time()) rates_->ports.add({.at = now, .of = port, .rx_bytes = bytes});
+  if (rates_ != nullptr && bytes > 0 && now >= Time()) {
+    rates_->ports.add({.at = now, .of = port, .rx_bytes = bytes});
+    // What queue pairs may send may stay as it is for long.
+    rates_->allowances.pass(now - rates_->allowances.interval() * 2);
+  }
   if (tally_.empty()) return;
   tally_[port].rx_packets += counters_.totals.packets_rx - packets;
   tally_[port].rx_bytes += bytes;

@@ -286,7 +286,7 @@ std::vector<CaseOn<PerftestBench>> perftest_cases() {
   for (const auto& [verb, name] : {std::pair(Verb::kWrite, "write"), {Verb::kSend, "send"}, {Verb::kRead, "read"}})
     cases.push_back({fmt::format("perftest.{}_bw", name), fmt::format("ib_{}_bw", name),
                      fmt::format("ib_{}_bw of 50 messages of 16 packets", name), kInOrder, kSegmentation,
-                     [verb](PerftestBench& bench) { send_stream(bench, verb); }});
+                     [verb = verb](PerftestBench& bench) { send_stream(bench, verb); }});
   cases.push_back({"perftest.write_lat", "ib_write_lat", "ib_write_lat of 100 turns of 2 bytes",
                    "each turn is taken; half the round trip is reported", kPerftest, take_turns});
   cases.push_back({"perftest.sizes", "all sizes", "ib_write_bw -a: 5 messages of 2 B, 4 B, ... 8 MiB each",
@@ -309,7 +309,7 @@ std::vector<CaseOn<PerftestBench>> perftest_cases() {
            last ? "sent again after T to 4 T, T being the time-out; all messages arrive"
                 : "what the NAK names is sent again, before any time-out; all messages arrive",
            last ? kTimeOut : kAcknowledgements,
-           [verb, index](PerftestBench& bench) { lose_from_stream(bench, verb, index); }});
+           [verb = verb, index = index](PerftestBench& bench) { lose_from_stream(bench, verb, index); }});
     }
   cases.push_back({"perftest.loss.repair", "go-back-N or selective repeat",
                    "ib_write_bw; the second packet of a message of 16 is taken as lost once",

@@ -25,12 +25,15 @@ struct Range {
 };
 
 std::optional<Range> range_of(std::string_view table, std::string_view column, int64_t nodes) {
+  if (column == "completion_ps" || column.ends_with("interval_ps")) return Range{0, kLongest};
   if (column.ends_with("_ps")) return Range{-kLongest, kLongest};
   if (column == "node") return Range{0, nodes + kUndescribedNodes};
   if (column == "sequence") return Range{0, MessageId::kMaxSequence - 1};
   for (const std::string_view of_rank : {"rank", "source", "destination", "peer"})
     if (column == of_rank) return Range{0, MessageId::kMaxRanks - 1};
   if (column == "first_rank" || column == "ranks") return Range{0, MessageId::kMaxRanks};
+  if (table == "runs" && (column == "messages" || column.starts_with("bytes"))) return Range{0, INT64_MAX};
+  if (table == "counters" && column == "value") return Range{0, INT64_MAX};
   // Elsewhere what is of no job has a number of its own.
   if (table == "jobs" && (column == "job" || column == "follows")) return Range{0, MessageId::kMaxJobs - 1};
   return std::nullopt;

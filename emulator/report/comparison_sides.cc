@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "emulator/record/plausibility.h"
 #include "emulator/report/format.h"
 #include "emulator/report/jobs.h"
 #include "emulator/report/operation_statistics.h"
@@ -78,7 +79,10 @@ std::optional<std::string> difference_of(const Workload& base, const Workload& o
 
 RunRecords read_records(const std::vector<std::filesystem::path>& folders) {
   RunRecords records;
-  for (const std::filesystem::path& folder : folders) records.emplace_back(folder);
+  for (const std::filesystem::path& folder : folders) {
+    const RunReader& record = records.emplace_back(folder);
+    require_plausible(record.folder());
+  }
   return records;
 }
 

@@ -16,7 +16,7 @@ namespace rankwire {
 /// Those of one side; in a deque, since a reader stays where it is.
 using RunRecords = std::deque<RunReader>;
 
-/// Throws as RunReader does.
+/// Throws as RunReader and require_plausible do.
 RunRecords read_records(const std::vector<std::filesystem::path>& folders);
 
 /// Completion times of what came to the end in any of these records: of the emulated side, each repetition by itself,

@@ -111,6 +111,17 @@ TEST(BoundedSeries, TellsRowsOnceTheyAreOver) {
   EXPECT_THAT(read(series, cursor), std::pair(false, std::vector<Row>()));
 }
 
+TEST(BoundedSeries, TellsWhatIsOverThoughNothingFollows) {
+  Series series(Duration(10), 100);
+  series.begin(1);
+  Series::Cursor cursor;
+  series.add({Time(0), 0, 1});
+  series.pass(Time(9));
+  EXPECT_THAT(read(series, cursor).second, ElementsAre());
+  series.pass(Time(10));
+  EXPECT_THAT(read(series, cursor).second, ElementsAre(Row(10, 0, 1)));
+}
+
 TEST(BoundedSeries, TellsAllAgainWhenTheIntervalDoubles) {
   Series series(Duration(10), 4);
   series.begin(1);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "emulator/record/database.h"
 #include "tests/report/sample_record.h"
 
 namespace rankwire {
@@ -174,6 +175,18 @@ TEST(Comparison, OfSeveralRunsTheMedianStandsForAll) {
   const std::string table = comparison_table(comparison);
   EXPECT_THAT(table, HasSubstr("51 (the median of 3 runs), emulated run: ok"));
   EXPECT_THAT(table, HasSubstr("its runs differ in mtu\n"));
+}
+
+TEST(Comparison, TakesNoRecordThatNoRunCanHaveWritten) {
+  const SampleReport base;
+  const TemporaryFolder other;
+  write_slower(other.path());
+  Database(other.path() / "run.sqlite", Database::Access::kCreate).execute("UPDATE operations SET rank=-1");
+  EXPECT_THAT(
+      [&] {
+        read_records({base.folder(), other.path()});
+      },
+      ThrowsMessage<Error>(HasSubstr("table operations, row with rowid 1: rank is -1")));
 }
 
 TEST(Comparison, SaysThatWorkloadsDiffer) {
