@@ -364,7 +364,7 @@ TEST(Durability, TheEndReplacesStormsWrittenBefore) {
   RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
   RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
   {
-    const RunRecorder::Following following(run, &storms);
+    const RunRecorder::Following following(run, {&storms});
     while (recorded_storms(folder.path()) != kTwoStorms) std::this_thread::yield();
   }
   RunEnd end;
@@ -380,7 +380,7 @@ TEST(Durability, TheEndReplacesSamplesWrittenBefore) {
   RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
   RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
   {
-    const RunRecorder::Following following(run, &samples);
+    const RunRecorder::Following following(run, {&samples});
     while (recorded_samples(folder.path()) < 2000) std::this_thread::yield();
   }
   RunEnd end;
@@ -398,8 +398,8 @@ TEST(Durability, TheEndOfARunLeavesWhatWasWrittenOfAnother) {
   RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
   RunRecorder::Run second = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 1});
   RunRecorder::Run third = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 1});
-  const RunRecorder::Following following(run, &samples), second_following(second, &of_other);
-  const RunRecorder::Following third_following(third, &storms);
+  const RunRecorder::Following following(run, {&samples}), second_following(second, {&of_other});
+  const RunRecorder::Following third_following(third, {&storms});
   const auto samples_of = [&](size_t place) {
     const RunReader reader(folder.path());
     const auto sampling = reader.queue_samples(reader.runs()[place]);
