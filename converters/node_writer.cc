@@ -127,7 +127,8 @@ chakra::Node& NodeWriter::begin(std::string_view name, chakra::NodeType type, De
   node_.set_id(next_);
   node_.set_name(std::string(name));
   node_.set_type(type);
-  for (Id dependency : dependencies) node_.add_data_deps(dependency);
+  auto& field = controls_ ? *node_.mutable_ctrl_deps() : *node_.mutable_data_deps();
+  field.Add(dependencies.begin(), dependencies.end());
   if (next_node_.duration_micros() > 0) node_.set_duration_micros(next_node_.duration_micros());
   if (next_node_.start_time_micros() > 0) node_.set_start_time_micros(next_node_.start_time_micros());
   attribute("is_cpu_op").set_bool_val(std::exchange(on_host_, false));

@@ -69,6 +69,9 @@ class NodeWriter {
   Id receive(std::string_view name, uint32_t source, uint32_t destination, uint32_t tag, Bytes size,
              Dependencies dependencies);
 
+  /// From now on dependencies become ctrl_deps.
+  void take_control_dependencies() { controls_ = true; }
+
   const NodeCounts& counts() const { return counts_; }
   /// Closes the file. Returns how many nodes there are.
   uint64_t close();
@@ -85,7 +88,7 @@ class NodeWriter {
   NodeLimit* limit_;
   chakra::Node node_;
   chakra::Node next_node_;  ///< what has been said of the next node
-  bool on_host_ = false;
+  bool on_host_ = false, controls_ = false;
   Id next_ = 0;
   NodeCounts counts_;
 };

@@ -93,6 +93,9 @@ class StorageServer {
   StorageServer(const StorageModel& model, uint32_t trainers, uint32_t number, const NodeFile& file)
       : model_(model), trainers_(trainers), number_(number), nodes_(file) {}
 
+  /// Of traces that have control dependencies alone, which those of another kind would have ignored.
+  void take_control_dependencies() { nodes_.take_control_dependencies(); }
+
   /// Of the event `what` of a rank.
   void serve(const std::string& what, bool reads, uint32_t rank, Bytes size);
   NodeCounts close();

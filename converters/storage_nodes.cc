@@ -85,9 +85,12 @@ class StorageTraces {
 
   Conversion convert(ConversionProgress& progress) {
     progress.total = traces_.size();
-    for (uint32_t storage = 0; storage < traffic_.model.ranks; ++storage)
+    for (const std::string& trace : traces_) data_deps_ |= looks_.emplace_back(look_at(trace)).data_deps;
+    for (uint32_t storage = 0; storage < traffic_.model.ranks; ++storage) {
       servers_.push_back(std::make_unique<StorageServer>(traffic_.model, traffic_.trainers, storage,
                                                          file_of(traffic_.trainers + storage)));
+      if (!data_deps_) servers_.back()->take_control_dependencies();
+    }
     for (uint32_t rank = 0; rank < traffic_.trainers; ++rank, ++progress.done) copy_rank(rank);
     if (accesses_ == 0)
       fail_input("{}: no node of the traces reads or writes storage (types {} to {}, with bytes)", traces_.front(),
@@ -115,7 +118,7 @@ class StorageTraces {
   std::string file_of(uint32_t rank) const { return trace_file(made_.prefix, rank); }
 
   void copy_rank(uint32_t rank) {
-    const TraceLook look = look_at(traces_[rank]);
+    const TraceLook& look = looks_[rank];
     unnamed_.insert(look.unnamed.begin(), look.unnamed.end());
     next_id_ = look.highest + 1;
     TraceReader reader(traces_[rank]);
@@ -129,7 +132,7 @@ class StorageTraces {
       if (!node.ParseFromArray(reader.frame().data(), static_cast<int>(reader.frame().size())))
         fail_input("{}: node {} cannot be read", traces_[rank], in.id);
       const std::optional<StorageAccess> access = access_of(traces_[rank], in, reader.frame());
-      if (access && !(access->block && look.file_system)) exchange(node, *access, rank, number++, look, writer);
+      if (access && !(access->block && look.file_system)) exchange(node, *access, rank, number++, writer);
       count(node);
       writer.write(node);
     }
@@ -156,8 +159,7 @@ class StorageTraces {
   }
 
   /// Writes what the access says to each storage rank, and leaves `node` to follow the answers.
-  void exchange(chakra::Node& node, const StorageAccess& access, uint32_t rank, uint32_t number, const TraceLook& look,
-                TraceWriter& writer) {
+  void exchange(chakra::Node& node, const StorageAccess& access, uint32_t rank, uint32_t number, TraceWriter& writer) {
     ++accesses_;
     const StateFile file{.writer = rank, .number = number, .size = access.size};
     std::vector<uint64_t> answers;
@@ -175,7 +177,7 @@ class StorageTraces {
     chakra::AttributeProto& host = *node.add_attr();
     host.set_name("is_cpu_op");
     host.set_bool_val(true);
-    auto& dependencies = look.data_deps ? *node.mutable_data_deps() : *node.mutable_ctrl_deps();
+    auto& dependencies = data_deps_ ? *node.mutable_data_deps() : *node.mutable_ctrl_deps();
     dependencies.Clear();
     dependencies.Add(answers.begin(), answers.end());
   }
@@ -231,6 +233,8 @@ class StorageTraces {
   const StorageTraffic traffic_;
   TraceFolder folder_;
   Conversion made_;
+  std::vector<TraceLook> looks_;  // by training rank
+  bool data_deps_ = false;        // some trace of the set has any: control dependencies count for nothing then
   std::vector<std::unique_ptr<StorageServer>> servers_;
   std::set<std::string> unnamed_;
   uint64_t next_id_ = 0, accesses_ = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "emulator/assembly/aggregators.h"
@@ -202,6 +203,19 @@ void warn_of_local_traffic(Setup& setup) {
   }
 }
 
+/// A request arrives once in each iteration of its job.
+void require_single_arrivals(const Setup& setup) {
+  std::map<std::pair<JobId, int64_t>, RankId> arrived;
+  for (const RequestMark& mark : setup.workload.marks) {
+    if (!mark.arrives) continue;
+    const JobId job = setup.workload.ranks[mark.rank.value].job;
+    const auto [first, is_new] = arrived.try_emplace({job, mark.request}, mark.rank);
+    if (!is_new)
+      fail_input("{}: request {} arrives by a node of rank {} and by another of rank {}: one node says it",
+                 setup.config.file, mark.request, first->second.value, mark.rank.value);
+  }
+}
+
 /// Whether a run would be taken for stalled before the transport repeats what was lost.
 void warn_of_late_repetition(Setup& setup) {
   const Duration wait = regular_timeout(setup);
@@ -246,6 +260,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
     setup.workload = load_jobs(setup, folder);
   }
   require_limited_operations(config, setup.workload);
+  require_single_arrivals(setup);
   if (!config.ports.empty()) setup.placement = place_workload(setup);
   apply_compute_model(setup);
   if (setup.astra)

@@ -40,8 +40,10 @@ void measure_size(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcom
                          "Gbit/s", {}, {}, subject));
   outcome.add(measured("BusBW efficiency", average * 1e9 / bench.rate(), "of line rate", {}, {}, subject));
   outcome.of_fabric(run, subject);
-  outcome.add(measured("fabric-visible data volume", run.summary().at("bytes_wire").get<double>() / 1e6, "MB", {}, {},
-                       subject));
+  const Json& calls = run.summary().at("collective");
+  const double count = calls.at("warmup").get<double>() + calls.at("iterations").get<double>();
+  outcome.add(measured("fabric-visible data volume", run.summary().at("bytes_wire").get<double>() / count / 1e6,
+                       "MB a call", {}, {}, subject));
   curve.points.push_back({static_cast<double>(moved.count), average});
 }
 

@@ -139,6 +139,12 @@ void interference(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcom
     outcome.add(measured("baseline JCT", alone * 1e3, "ms"));
   }
   for (const double overlap : parameters.shares("overlaps")) {
+    if (const double leaves = overlap * each; std::abs(leaves - std::round(leaves)) > 1e-6) {
+      outcome.anomaly(
+          fmt::format("an overlap of {:.0f} % was left out: jobs of {} hosts share whole leaves, a {:.3g} % each",
+                      overlap * 100, each, 100.0 / each));
+      continue;
+    }
     const Placement placement = overlapping(hosts, overlap);
     const std::string name = fmt::format("overlap-{:.0f}", overlap * 100);
     const BmwgMeasurement run = bench.measure(
@@ -191,7 +197,7 @@ std::vector<BmwgTest> bmwg_job_tests() {
        "a job alone, and beside another that shares a part of its leaves' spine links",
        "JCT interference factor = JCT beside the other / JCT alone; not judged",
        "draft-calabria-bmwg-ai-fabric-training-bench-03, Multi-Tenant JCT Interference",
-       "8 hosts or more, hosts 2n and 2n + 1 on one leaf",
+       "8 hosts or more, 16 for quarters, hosts 2n and 2n + 1 on one leaf",
        {{"compute", "10ms", "100us"},
         {"size", "256MB", "256KiB"},
         {"iterations", "100", "5"},

@@ -215,11 +215,12 @@ int answer_perftest(const PeerRequest& request) {
     if (request.form == OutputForm::kTable) print_table(result);
   });
   const bool too_few = end == PerftestEnd::kDeadline && request.clients > 0;
+  const char* const reason = too_few  ? "fewer clients came than were asked for"
+                             : failed ? "a client's test failed"
+                                      : "";
   ordered_json json{{"end", to_text(end)},
                     {"verdict", failed || too_few ? "failed" : "ok"},
-                    {"reason", too_few  ? "fewer clients came than were asked for"
-                               : failed ? "a client's test failed"
-                                        : ""},
+                    {"reason", reason},
                     {"lost_on_purpose", {{"tx", lossy.lost_tx()}, {"rx", lossy.lost_rx()}}},
                     {"clients", clients}};
   if (gating.is_asked()) gating.judge("perftest", json);
@@ -227,6 +228,7 @@ int answer_perftest(const PeerRequest& request) {
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
   } else {
+    if (*reason != 0) fmt::print("failed: {}\n", reason);
     fmt::print("{}", gating.table());
   }
   std::fflush(stdout);

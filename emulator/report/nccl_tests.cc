@@ -95,7 +95,12 @@ class TableReader {
     std::vector<std::string_view> words = words_of(line);
     if (words.empty()) return;
     if (words.front().starts_with('#')) return take_comment(line, words);
-    if (!columns_.empty() && starts_row(words)) take_row(std::move(words));
+    if (!columns_.empty() && (starts_row(words) || is_row_but_its_size(words))) take_row(std::move(words));
+  }
+
+  /// As many words as the heading has, of which the second counts elements.
+  bool is_row_but_its_size(std::span<const std::string_view> words) const {
+    return words.size() == columns_.size() && words.size() > 1 && parsed_number<int64_t>(words[1]);
   }
 
   void take_comment(std::string_view line, std::vector<std::string_view>& words) {

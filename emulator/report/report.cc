@@ -56,7 +56,7 @@ ReportFormat format_of(std::string_view word) {
   for (const FormatName& entry : kFormatNames) {
     if (word == entry.name) return entry.format;
   }
-  fail_input("unknown report format '{}'; there are html, csv, markdown and perfetto", word);
+  fail_input("unknown report format '{}'; there are html, csv, markdown, perfetto and replay", word);
 }
 
 /// One pass over the operations serves the tables, the statistics and the page.

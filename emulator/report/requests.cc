@@ -39,7 +39,9 @@ TimesByRequest times_in(const RunReader& record, const RecordedRun& run, const s
   for (auto& [key, of] : times) {
     const auto& [job, iteration, request] = key;
     if (!arrivals.contains(key)) of.arrival = begin_of_job(run, JobId(job));
-    of.is_complete = of.tokens > 0 && of.tokens == planned[{job, request}];
+    // A token from before the request is no answer to it.
+    if (of.first_token && *of.first_token < of.arrival) of.first_token.reset();
+    of.is_complete = of.first_token && of.tokens == planned[{job, request}];
   }
   return times;
 }

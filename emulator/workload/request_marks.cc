@@ -17,6 +17,13 @@ constexpr const char* kInputTokens = "request_input_tokens";
 constexpr const char* kHeldBatches = "request_held_batches";
 constexpr const char* kToken = "request_token";
 
+void require_single(const TraceNode& in, const char* name, std::vector<int64_t> requests) {
+  std::ranges::sort(requests);
+  const auto twice = std::ranges::adjacent_find(requests);
+  if (twice != requests.end())
+    fail_input("node {} \"{}\": {} has request {} twice; a node tells of each once", in.id, in.name, name, *twice);
+}
+
 }  // namespace
 
 void read_request_marks(const TraceNode& in, RankId rank, uint32_t place, std::vector<RequestMark>& marks) {
@@ -31,6 +38,7 @@ void read_request_marks(const TraceNode& in, RankId rank, uint32_t place, std::v
                  name, list->size(), kArrival, arrivals.size());
     return list;
   };
+  require_single(in, kArrival, arrivals);
   const auto tokens = beside_arrivals(kInputTokens), held = beside_arrivals(kHeldBatches);
   for (size_t i = 0; i < arrivals.size(); ++i) {
     marks.push_back({.rank = rank,
@@ -40,8 +48,9 @@ void read_request_marks(const TraceNode& in, RankId rank, uint32_t place, std::v
                      .input_tokens = tokens ? (*tokens)[i] : 0,
                      .held_batches = held ? std::optional((*held)[i]) : std::nullopt});
   }
-  for (const int64_t request : count_list_attribute(in, kToken).value_or(std::vector<int64_t>()))
-    marks.push_back({.rank = rank, .place = place, .request = request});
+  const std::vector<int64_t> given = count_list_attribute(in, kToken).value_or(std::vector<int64_t>());
+  require_single(in, kToken, given);
+  for (const int64_t request : given) marks.push_back({.rank = rank, .place = place, .request = request});
 }
 
 }  // namespace rankwire

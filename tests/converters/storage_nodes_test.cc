@@ -10,6 +10,7 @@ namespace {
 
 using namespace rankwire::testing;  // NOLINT: the vocabulary of this file
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 chakra::Node node_of(uint32_t type, uint64_t id, const std::string& name, std::vector<uint64_t> after) {
   chakra::Node node;
@@ -118,6 +119,32 @@ TEST_F(StorageNodes, BecomeMessages) {
   const auto storage = read_written(trace_file(made.prefix, 2));
   EXPECT_EQ(node_named(storage, "read.rank0.send").size, 1024 + 952);
   EXPECT_TRUE(depends(storage, node_named(storage, "read.rank0.send"), node_named(storage, "read.rank0.asked")));
+}
+
+// Of traces without data dependencies nobody looks at those of others: all of the set have control dependencies then.
+TEST_F(StorageNodes, OfControlDependenciesAloneStayWithThem) {
+  const std::string path = trace_file(folder_ / "in", 0);
+  inputs_ = {path};
+  TraceWriter writer(path);
+  chakra::GlobalMetadata metadata;
+  metadata.set_version("1.0.0");
+  writer.write(metadata);
+  chakra::Node work = node_of(chakra::COMP_NODE, 1, "work", {}), save = node_of(10, 2, "save", {}),
+               next = node_of(chakra::COMP_NODE, 3, "next", {});
+  set_integer(save, "tensor_size", 1000);
+  save.add_ctrl_deps(1), next.add_ctrl_deps(2);
+  for (const chakra::Node& node : {work, save, next}) writer.write(node);
+  writer.close();
+  const Conversion made = convert();
+  for (uint32_t rank = 0; rank < made.ranks; ++rank) {
+    TraceReader reader(trace_file(made.prefix, rank));
+    size_t control = 0;
+    for (TraceNode node; reader.next(node); control += node.control_deps.size()) EXPECT_THAT(node.data_deps, IsEmpty());
+    // The message and its answer follow the work, the node the answer, and the next one the node.
+    if (rank == 0) {
+      EXPECT_EQ(control, 4u);
+    }
+  }
 }
 
 // 2^50 B are the most of any operation: 2^41 sectors.

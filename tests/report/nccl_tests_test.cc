@@ -185,6 +185,9 @@ TEST_F(NcclTests, NamesFileAndLineOfWhatIsWrong) {
               HasSubstr(path_ + ":4: '-1024' is not a size in bytes"));
   EXPECT_THAT(refusal(heading + "1024.0 256 float sum -1 5.00 0.00 0.00 0 5.00 0.00 0.00 0\n"),
               HasSubstr(path_ + ":4: '1024.0' is not a size in bytes"));
+  for (const char* size : {"40x6", "4K", "0x1000", "x4096"})
+    EXPECT_THAT(refusal(heading + size + " 256 float sum -1 5.00 0.00 0.00 0 5.00 0.00 0.00 0\n"),
+                HasSubstr(path_ + ":4: '" + size + "' is not a size in bytes"));
   EXPECT_THAT(refusal(heading + "1024.0 256 float\n"), HasSubstr(path_ + ":4: has 3 columns"));
   EXPECT_THAT(refusal(heading), HasSubstr("has no line"));
   EXPECT_THAT(refusal("mpirun: command not found\n"), HasSubstr("has no table of nccl-tests"));

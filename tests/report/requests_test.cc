@@ -44,7 +44,8 @@ class Requests : public ::testing::Test {
   }
   static void write(const std::filesystem::path& folder, const ServiceObjectives& objectives,
                     const std::vector<LimitInfo>& limits, int64_t last,
-                    const std::vector<Fidelity>& runs = {Fidelity::kEmulated, Fidelity::kReference}) {
+                    const std::vector<Fidelity>& runs = {Fidelity::kEmulated, Fidelity::kReference},
+                    int64_t second_arrives = 30) {
     RunRecorder recorder(folder);
     recorder.configuration(R"({"name":"requests"})", "0.1.0");
     if (!limits.empty()) recorder.limits(limits);
@@ -55,7 +56,7 @@ class Requests : public ::testing::Test {
     recorder.request_marks(std::vector{arrival_mark(0, 0, 500), arrival_mark(1, 1, 20), token_mark(2, 0),
                                        token_mark(2, 1), token_mark(3, 0), token_mark(3, 1), token_mark(4, 0)});
     recorder.objectives(objectives);
-    const std::vector<int64_t> ends = {10, 30, 100, 150, last};
+    const std::vector<int64_t> ends = {10, second_arrives, 100, 150, last};
     for (const Fidelity fidelity : runs) {
       RunRecorder::Run run = recorder.begin({.fidelity = fidelity, .clock = "virtual", .ranks = 1, .seed = 1});
       const uint32_t carried_out = fidelity == Fidelity::kEmulated ? 5 : 4;
@@ -92,6 +93,14 @@ TEST_F(Requests, HaveTheTimesOfTheirTokens) {
 }
 
 // Nearest rank: of two the first is P50, the second everything above.
+TEST_F(Requests, BeforeWhichATokenIsKnownHaveNoTimes) {
+  write(folder_.path(), {}, {}, 250, {Fidelity::kEmulated}, 120);
+  const RequestTable table = read_requests(RunReader(folder_.path()));
+  EXPECT_EQ(table.sides[0].figures.requests, 2u);
+  EXPECT_EQ(table.sides[0].figures.complete, 1u);
+  EXPECT_EQ(table.sides[0].figures.ttft->max, microseconds(90)) << "that of the other";
+}
+
 TEST_F(Requests, HaveQuantilesAndRates) {
   const RunReader reader = record(kObjectives);
   const RequestFigures figures = *request_figures(reader, *reader.emulated());

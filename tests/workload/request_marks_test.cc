@@ -69,6 +69,11 @@ TEST_F(RequestMarks, MustBeLists) {
   expect_wrong("node 12 \"batch4\": attribute request_token is no list of integers from 0 on");
 }
 
+TEST_F(RequestMarks, TellOfARequestOnce) {
+  set("request_arrival", "[4, 1, 4]");
+  expect_wrong("node 12 \"batch4\": request_arrival has request 4 twice");
+}
+
 TEST_F(RequestMarks, MustGoTogether) {
   set("request_arrival", "[4]");
   set("request_input_tokens", "[1, 2]");
