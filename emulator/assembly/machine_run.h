@@ -10,6 +10,7 @@
 
 #include "base/transport.h"
 #include "emulator/assembly/machine_report.h"
+#include "emulator/assembly/run_folder.h"
 #include "emulator/assembly/setup.h"
 #include "emulator/assembly/workers.h"
 #include "emulator/engine/run.h"
@@ -76,9 +77,7 @@ class MachineRun {
   std::vector<RecordPart> parts_;
 };
 
-/// Where machines' parts of the record are, in the folder of the run.
-constexpr const char* kPartsFolder = "machines";
-/// A machine's.
+/// Where a machine's part of the record is, in the folder of the run.
 std::filesystem::path part_folder(const std::filesystem::path& folder, const std::string& machine);
 
 }  // namespace rankwire

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "base/error.h"
@@ -20,6 +22,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSuite = "a suite of tests";
+
+constexpr auto kRecordFiles =
+    std::to_array<std::string_view>({"run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "run.sqlite-journal"});
+
+constexpr auto kDrawnFiles = std::to_array<std::string_view>(
+    {"summary.json",  "operations.csv", "flows.csv",         "ranks.csv",       "ports.csv",
+     "latency.csv",   "losses.csv",     "critical_path.csv", "slack.csv",       "slow_operations.csv",
+     "traffic.csv",   "stalls.json",    "hardware.csv",      "impairments.csv", "queues.csv",
+     "jobs.csv",      "shared.csv",     "shared_ports.csv",  "background.csv",  "timeline.json",
+     "report.html",   "report.md",      "requests.csv",      "collective.csv",  "port_rates.csv",
+     "allowances.csv"});
 
 /// What an earlier run, sweep, study or interference matrix left in a folder; empty: nothing.
 std::string found_in(const fs::path& folder) {
@@ -38,14 +51,15 @@ std::string found_in(const fs::path& folder) {
 }
 
 /// capture.pcapng, capture-twin.pcapng, and those of repetitions, capture-2.pcapng and so on.
+bool is_capture(std::string name) {
+  std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
+  return name == "capture.pcapng" || name == "capture-.pcapng" || name == "capture-twin.pcapng";
+}
+
 void remove_captures(const fs::path& folder, std::error_code& error) {
   std::vector<fs::path> captures;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    std::string name = entry.path().filename().string();
-    std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
-    if (name == "capture.pcapng" || name == "capture-.pcapng" || name == "capture-twin.pcapng")
-      captures.push_back(entry.path());
-  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (is_capture(entry.path().filename().string())) captures.push_back(entry.path());
   for (const fs::path& capture : captures) fs::remove(capture, error);
 }
 
@@ -117,13 +131,7 @@ void RunFolder::forget() {
 }
 
 void RunFolder::clear() {
-  for (const char* file :
-       {"summary.json",  "operations.csv", "flows.csv",         "ranks.csv",       "ports.csv",
-        "latency.csv",   "losses.csv",     "critical_path.csv", "slack.csv",       "slow_operations.csv",
-        "traffic.csv",   "stalls.json",    "hardware.csv",      "impairments.csv", "queues.csv",
-        "jobs.csv",      "shared.csv",     "shared_ports.csv",  "background.csv",  "timeline.json",
-        "report.html",   "report.md",      "requests.csv",      "collective.csv",  "port_rates.csv",
-        "allowances.csv"}) {
+  for (const std::string_view file : kDrawnFiles) {
     std::error_code error;
     fs::remove(path_ / file, error);
     if (error) fail_run("{}: is of an earlier run and cannot be removed: {}", (path_ / file).string(), error.message());
@@ -137,12 +145,18 @@ RunFolder::~RunFolder() {
   std::error_code error;
   if (kept_) made_.clear();
   if (!kept_ && cleared_) {
-    for (const char* file : {"run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "run.sqlite-journal"})
-      fs::remove(path_ / file, error);
+    for (const std::string_view file : kRecordFiles) fs::remove(path_ / file, error);
     remove_captures(path_, error);
   }
   if (!kept_ && !had_traces_) fs::remove_all(path_ / "traces", error);
   forget();
+}
+
+bool is_run_file(const fs::path& file) {
+  if (file.has_parent_path()) return *file.begin() == "traces" || *file.begin() == kPartsFolder;
+  const std::string name = file.string();
+  return std::ranges::find(kRecordFiles, name) != kRecordFiles.end() ||
+         std::ranges::find(kDrawnFiles, name) != kDrawnFiles.end() || is_capture(name);
 }
 
 }  // namespace rankwire

@@ -7,6 +7,9 @@
 
 namespace rankwire {
 
+/// Where machines' parts of the record are, in the folder of the run.
+constexpr const char* kPartsFolder = "machines";
+
 /// Which folder a run is to have.
 struct FolderChoice {
   std::filesystem::path out;       ///< as the user named it; empty: `standard`
@@ -44,5 +47,8 @@ class RunFolder {
   bool is_named_ = false, had_traces_ = false, cleared_ = false, kept_ = false;
   int descriptor_ = -1;
 };
+
+/// Whether a run, or the report of it, writes this file: its name, or its path below the folder of the run.
+bool is_run_file(const std::filesystem::path& file);
 
 }  // namespace rankwire

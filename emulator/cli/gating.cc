@@ -1,10 +1,12 @@
 #include "emulator/cli/gating.h"
 
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "emulator/assembly/run_folder.h"
 #include "emulator/cli/writable.h"
 #include "emulator/report/output_file.h"
 #include "emulator/suite/junit.h"
@@ -20,8 +22,37 @@ CLI::Option* add_gate_options(CLI::App& verb, GateRequest& request) {
   return gate;
 }
 
-Gating::Gating(const GateRequest& request) : junit_(request.junit) {
-  if (!junit_.empty()) require_writable(junit_);
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Throws Error(kInput) where the JUnit file would replace a file of gates, or one of a run: of that in `folder`, or
+/// one that is recorded.
+void require_own_place(const GateRequest& request, const fs::path& folder) {
+  std::error_code unknown;
+  for (const std::string& gates : request.files)
+    if (fs::equivalent(request.junit, gates, unknown))
+      fail_input("--junit {}: is the file of --gate; another one is expected", request.junit.string());
+  const auto place_of = [&](const fs::path& path) {
+    return fs::weakly_canonical(fs::absolute(path, unknown), unknown);
+  };
+  const fs::path file = place_of(request.junit), own = place_of(folder);
+  for (fs::path run = file.parent_path(); run.has_relative_path(); run = run.parent_path()) {
+    if (run != own && !fs::exists(run / "run.sqlite", unknown)) continue;
+    const fs::path of_run = file.lexically_relative(run);
+    if (is_run_file(of_run))
+      fail_input("--junit {}: is the run's own {}; another file is expected", request.junit.string(),
+                 of_run == "run.sqlite" ? "record" : "file");
+  }
+}
+
+}  // namespace
+
+Gating::Gating(const GateRequest& request, const std::filesystem::path& folder) : junit_(request.junit) {
+  if (!junit_.empty()) {
+    require_own_place(request, folder);
+    require_writable(junit_);
+  }
   for (const std::string& file : request.files) {
     std::vector<Gate> gates = read_gates(file);
     std::move(gates.begin(), gates.end(), std::back_inserter(gates_));

@@ -24,8 +24,9 @@ CLI::Option* add_gate_options(CLI::App& verb, GateRequest& request);
 /// The gates of a verb, read before it does anything and judged when it has its result.
 class Gating {
  public:
-  /// Throws as read_gates does, and Error(kInput) where the JUnit file cannot be written.
-  explicit Gating(const GateRequest& request);
+  /// `folder`: what the verb writes a run into; empty: nothing. Throws as read_gates does, and Error(kInput) where the
+  /// JUnit file cannot be written, or would stand where a file of gates or of a run does.
+  explicit Gating(const GateRequest& request, const std::filesystem::path& folder = {});
 
   const std::vector<Gate>& gates() const { return gates_; }
   /// Whether there is anything to judge or to write.

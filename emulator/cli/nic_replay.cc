@@ -50,11 +50,15 @@ uint32_t recorded_mtu(const RunReader& reader) {
   }
 }
 
-/// Ranks behind the port of `rank` meet it without a wire.
+/// Ranks behind the port of `rank` meet it without a wire. Throws Error(kInput) where the run has no such rank.
 std::set<uint32_t> behind_port_of(const RunReader& reader, const RecordedRun& run, uint32_t rank) {
   std::set<uint32_t> local;
   const std::vector<RankNic> nics = reader.rank_nics(run);
-  for (uint32_t other = 0; rank < nics.size() && other < nics.size(); ++other)
+  if (nics.empty()) return local;  // the record does not say
+  if (rank >= nics.size())
+    fail_input("--rank {}: there is no rank {} in {}, ranks are 0 .. {}", rank, rank, reader.folder().string(),
+               nics.size() - 1);
+  for (uint32_t other = 0; other < nics.size(); ++other)
     if (nics[other].port == nics[rank].port) local.insert(other);
   return local;
 }

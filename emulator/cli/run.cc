@@ -151,12 +151,12 @@ void give_up(const std::filesystem::path& folder, const RunRequest& request, con
 
 /// `machines`: those of which this one leads; null: there is one.
 int run_and_report(const RunRequest& request, const ResolvedRun& resolved, Machines* machines = nullptr) {
-  Gating gating(request.gating);
+  const FolderChoice folder{request.out, std::filesystem::path("runs") / resolved.config.name, request.overwrite};
+  Gating gating(request.gating, folder.out.empty() ? folder.standard : folder.out);
   RunPage page(request.live, resolved.config.name);
   const std::optional<Certificate> certificate = machines == nullptr ? certificate_of(resolved) : std::nullopt;
   std::optional<FilesStopOnSignal> preparing(std::in_place);
-  PreparedRun prepared(resolved, {request.out, std::filesystem::path("runs") / resolved.config.name, request.overwrite},
-                       request.open, machines);
+  PreparedRun prepared(resolved, folder, request.open, machines);
   preparing.reset();
   if (!request.silent)
     for (const std::string& warning : prepared.setup().warnings) log_warning(warning);

@@ -1,9 +1,12 @@
 #include "emulator/nic_check/config.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/address.h"
 #include "base/error.h"
@@ -53,6 +56,17 @@ void describe_limits(Reader& keys, BenchLimits& limits, PerftestDriver& perftest
   keys.field("program", perftest.patience, Interval{seconds(1), seconds(3600)});
 }
 
+void check_driver(const Tree& tree, const NicCheckConfig& config, const PerftestDriver& perftest) {
+  std::vector<std::string_view> given;
+  if (!config.verbs.empty()) given.emplace_back("verbs");
+  if (!config.agent.empty()) given.emplace_back("agent");
+  if (!perftest.hook.empty()) given.emplace_back("perftest");
+  if (given.empty()) fail_key(tree, "nic", "one of 'verbs', 'agent' and 'perftest' is needed");
+  if (given.size() > 1)
+    fail_key(tree, "nic", "only one of 'verbs', 'agent' and 'perftest' is expected; {} are there",
+             fmt::join(given, " and "));
+}
+
 void check_perftest(const Tree& tree, NicCheckConfig& config, PerftestDriver driver) {
   constexpr std::string_view kByHand = "print";
   if (driver.hook.empty()) {
@@ -80,6 +94,7 @@ void check_perftest(const Tree& tree, NicCheckConfig& config, PerftestDriver dri
   need(tree, "nic.listen", !driver.listen.empty(),
        "ADDRESS:PORT of this host, where the NIC's host reaches it over TCP");
   if (const std::string wrong = wrong_address(driver.listen); !wrong.empty()) fail_key(tree, "nic.listen", "{}", wrong);
+  driver.listen_place = nearest(tree, "nic.listen").origin.place + ": nic.listen";
   config.perftest = std::move(driver);
 }
 
@@ -110,8 +125,7 @@ NicCheckConfig read_nic_check_config(const std::filesystem::path& file) {
              to_string(config.nic_ip), to_string(config.peer.ip), config.peer.prefix_length);
   if (config.nic_ip == config.peer.ip) fail_key(tree, "nic.ip", "is that of wire.ip, rankwire's own end");
   if (config.nic_mac == config.peer.mac) fail_key(tree, "nic.mac", "is that of wire.mac, rankwire's own end");
-  if (!config.verbs.empty() + !config.agent.empty() + !perftest.hook.empty() != 1)
-    fail_key(tree, "nic", "one of 'verbs', 'agent' and 'perftest' is needed");
+  check_driver(tree, config, perftest);
   check_perftest(tree, config, std::move(perftest));
   if (const std::string wrong = wrong_address(config.agent); !config.agent.empty() && !wrong.empty())
     fail_key(tree, "nic.agent", "{}", wrong);

@@ -34,6 +34,15 @@ class Program {
   std::future<std::string> output_;
 };
 
+TcpListener listen_at(const PerftestDriver& driver) {
+  try {
+    return TcpListener(driver.listen);
+  } catch (const Error& error) {
+    if (driver.listen_place.empty()) throw;
+    throw Error(error.kind(), fmt::format("{}: {}", driver.listen_place, error.what()));
+  }
+}
+
 }  // namespace
 
 PerftestBench::PerftestBench(const NicCheckConfig& config, FramePort& port, Clock& clock, Ask ask)
@@ -42,7 +51,7 @@ PerftestBench::PerftestBench(const NicCheckConfig& config, FramePort& port, Cloc
       clock_(clock),
       ask_(std::move(ask)),
       wire_(port, config.peer.mac, log_),
-      listener_(config.perftest->listen) {}
+      listener_(listen_at(*config.perftest)) {}
 
 void PerftestBench::begin(const std::atomic<bool>& interrupted) {
   interrupted_ = &interrupted;

@@ -1,5 +1,8 @@
 #include "emulator/report/output_file.h"
 
+#include <cerrno>
+#include <cstring>
+
 #include "base/error.h"
 
 namespace rankwire {
@@ -10,7 +13,7 @@ OutputFile::OutputFile(const std::filesystem::path& file) : file_(file), tempora
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
     fail_run("{}: is there, and no file that can be replaced", file_.string());
   stream_.open(temporary_, std::ios::binary | std::ios::trunc);
-  if (!stream_) fail_run("{}: cannot be written", file_.string());
+  if (!stream_) fail_run("{}: cannot be written: {}", file_.string(), std::strerror(errno));
 }
 
 OutputFile::~OutputFile() {

@@ -78,6 +78,18 @@ bool still_holds(const CaseResult& result, const TestCase& test) {
          result.expectation == test.expectation;
 }
 
+/// Takes a result into the suite instead of an earlier one of that test: in the order of `cases`, behind those of tests
+/// that are none of them.
+void enter(CaseResult result, const std::vector<TestCase>& cases, SuiteResult& suite) {
+  std::erase_if(suite.cases, [&](const CaseResult& other) { return other.id == result.id; });
+  const auto place = [&](const CaseResult& of) {
+    const auto test = std::ranges::find(cases, of.id, &TestCase::id);
+    return test == cases.end() ? -1 : test - cases.begin();
+  };
+  const auto behind = std::ranges::upper_bound(suite.cases, place(result), {}, place);
+  suite.cases.insert(behind, std::move(result));
+}
+
 }  // namespace
 
 uint64_t SuiteResult::count(CaseVerdict verdict) const {
@@ -125,34 +137,29 @@ std::vector<TestCase> select_cases(std::vector<TestCase> catalogue, std::span<co
 SuiteResult run_suite(const std::vector<TestCase>& cases, const SuiteOptions& options,
                       const std::atomic<bool>& interrupted) {
   const std::filesystem::path file = options.folder / "suite.json";
-  std::vector<CaseResult> found = found_before(options, file);
+  const std::vector<CaseResult> found = found_before(options, file);
   SuiteResult suite{options.name, options.version, options.properties};
   // Until the end: a process that is killed leaves a suite that is not whole.
   suite.interrupted = true;
-  // What is not to be run now stays as it was.
-  for (const CaseResult& result : found)
-    if (std::ranges::none_of(cases, [&](const TestCase& test) { return test.id == result.id; }))
-      suite.cases.push_back(result);
+  // All of it stays until something newer is known, whenever this process is killed.
+  for (const CaseResult& result : found) enter(result, cases, suite);
   write_suite(suite, file);
   bool cut_short = false;
   for (size_t i = 0; i < cases.size(); ++i) {
     const auto before = std::ranges::find(found, cases[i].id, &CaseResult::id);
-    if (before != found.end() && still_holds(*before, cases[i])) {
-      suite.cases.push_back(std::move(*before));
-      continue;
-    }
+    if (before != found.end() && still_holds(*before, cases[i])) continue;
     cut_short |= interrupted;
     if (cut_short) continue;
     if (options.begins) options.begins(cases[i], i, cases.size());
-    suite.cases.push_back(run_case(cases[i], options, interrupted));
+    const CaseResult result = run_case(cases[i], options, interrupted);
     if (interrupted) {
       // Cut short, so that it says nothing about the device.
-      suite.cases.pop_back();
       cut_short = true;
       continue;
     }
+    enter(result, cases, suite);
     write_suite(suite, file);
-    if (options.ends) options.ends(suite.cases.back());
+    if (options.ends) options.ends(result);
   }
   suite.interrupted = cut_short;
   write_suite(suite, file);

@@ -50,7 +50,7 @@ struct SuiteOptions {
   std::map<std::string, std::string> properties = {};
   std::filesystem::path folder;  ///< exists; gets `suite.json` and a folder a case
   /// What `suite.json` has, but for errors and tests whose stimulus or expectation is another now, is not run again;
-  /// what is not among the cases stays as it was.
+  /// what is not among the cases stays as it was, and what is run again until it has ended.
   bool resume = false;
   /// Told before and after each case. Empty: nobody looks on.
   std::function<void(const TestCase& test, size_t index, size_t count)> begins = nullptr;

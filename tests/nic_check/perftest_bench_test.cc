@@ -2,11 +2,16 @@
 // not is found.
 #include "emulator/nic_check/perftest_bench.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <sstream>
 
+#include "base/error.h"
 #include "emulator/nic_check/catalogue.h"
+#include "emulator/nic_check/config.h"
+#include "emulator/peer/tcp_socket.h"
 #include "emulator/suite/suite.h"
 #include "tests/peer/perftest_client.h"
 #include "tests/temporary_folder.h"
@@ -248,6 +253,28 @@ TEST(PerftestBench, SaysWhatNeedsVerbs) {
   const CaseOutcome outcome = other->run({{}, interrupted});
   EXPECT_EQ(outcome.verdict, CaseVerdict::kSkipped);
   EXPECT_THAT(outcome.reason, HasSubstr("needs verbs"));
+}
+
+TEST(PerftestBench, NamesFileAndKeyOfAnAddressThatIsTaken) {
+  const testing::TemporaryFolder folder;
+  const TcpListener other("127.0.0.1:0");
+  const std::filesystem::path file = folder / "nic.yaml";
+  std::ofstream(file) << "wire: {port: net_ring0, mac: 02:00:0a:05:00:01, ip: 10.5.0.1/24}\n"
+                         "nic:\n"
+                         "  ip: 10.5.0.9\n"
+                         "  mac: 02:00:00:00:00:09\n"
+                         "  perftest: print\n"
+                         "  device: mlx5_0\n"
+                         "  gid_index: 1\n"
+                      << fmt::format("  listen: 127.0.0.1:{}\n", other.port());
+  const NicCheckConfig config = read_nic_check_config(file);
+  FramePool pool(1024);
+  const auto link = make_memory_link(pool, 256, "link");
+  RealClock clock;
+  EXPECT_THAT(
+      [&] { PerftestBench(config, *link.first, clock, nullptr); },
+      ::testing::ThrowsMessage<Error>(HasSubstr(fmt::format(
+          "{}:8: nic.listen: cannot listen at 127.0.0.1:{}: Address already in use", file.string(), other.port()))));
 }
 
 // A hook that fails before its program has come tells nothing of the NIC.

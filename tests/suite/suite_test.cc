@@ -179,6 +179,30 @@ TEST(Suite, IsNotWholeOnDiskUntilItHasEnded) {
   EXPECT_EQ(exit_status(read_suite(folder.path() / "suite.json")), 0);
 }
 
+TEST(Suite, KeepsAllEarlierResultsOnDiskWhileItIsResumed) {
+  const TemporaryFolder folder;
+  const std::atomic<bool> interrupted = false;
+  std::vector<TestCase> cases = {ends_with("first", CaseVerdict::kError), ends_with("second", CaseVerdict::kPass),
+                                 ends_with("third", CaseVerdict::kPass)};
+  SuiteOptions options{.name = "x", .folder = folder.path()};
+  run_suite(cases, options, interrupted);
+
+  // The first two are run again: one could not be carried out, and one is another now. "new" was never run.
+  cases[1].stimulus = "twice as many frames";
+  cases.insert(cases.begin(), ends_with("new", CaseVerdict::kPass));
+  std::vector<std::vector<std::string>> on_disk;
+  options.resume = true;
+  options.begins = [&](const TestCase&, size_t, size_t) {
+    on_disk.emplace_back();
+    for (const CaseResult& result : read_suite(folder.path() / "suite.json").cases) on_disk.back().push_back(result.id);
+  };
+  const SuiteResult resumed = run_suite(cases, options, interrupted);
+  const std::vector<std::string> before = {"first", "second", "third"}, after = {"new", "first", "second", "third"};
+  EXPECT_EQ(on_disk, (std::vector{before, after, after}));
+  EXPECT_EQ(resumed.cases.size(), 4u);
+  EXPECT_EQ(resumed.cases.at(2).stimulus, "twice as many frames");
+}
+
 std::string suite_error(const std::filesystem::path& file) {
   try {
     read_suite(file);

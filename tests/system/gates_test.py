@@ -89,13 +89,35 @@ class Gates(PipelineTest):
         nowhere = self.folder / "nowhere" / "junit.xml"
         for command in (("simulate", self.path, "--out", self.folder / "unwritten"),
                         ("peer", "--perftest", "--device", "net_absent", "--ip", "10.0.0.1/24")):  # fmt: skip
-            self.assert_one_line_error(rankwire(*command, "--junit", nowhere), USAGE, str(nowhere))
+            self.assert_one_line_error(rankwire(*command, "--junit", nowhere), USAGE, str(nowhere),
+                                       "cannot be written: No such file or directory")
         self.assertFalse((self.folder / "unwritten").exists())
         out = self.folder / "suite"
         (out / "junit.xml").mkdir(parents=True)
         process = rankwire("nic-check", "--emulated", "--only", "requester.ack.past", "--out", out)
         self.assert_one_line_error(process, USAGE, "suite/junit.xml")
         self.assertEqual([path.name for path in out.iterdir()], ["junit.xml"])
+
+    def test_files_that_are_something_else_are_not_replaced(self):
+        """By the JUnit file of a run, before it and when it is drawn again; neither is a directory read as gates."""
+        gates = self.write("gates.txt", "messages > 0")
+        out = self.folder / "run"
+        out.mkdir()
+        again = ("simulate", self.path, "--quiet", "--force", "--out", out)
+        for name, what in (("run.sqlite", "record"), ("summary.json", "file"), ("capture-2.pcapng", "file")):
+            self.assert_one_line_error(rankwire(*again, "--junit", out / name), USAGE, f"run/{name}: is the run's own {what}")
+        self.assertEqual(list(out.iterdir()), [])
+        self.assertEqual(rankwire(*again, "--junit", out / "junit.xml").returncode, OK)
+        record = (out / "run.sqlite").read_bytes()
+        for command in (("report", out), ("compare", out, out)):
+            self.assert_one_line_error(rankwire(*command, "--junit", out / "run.sqlite"), USAGE, "is the run's own record")
+        self.assert_one_line_error(rankwire("report", out, "--junit", out / "traces" / ".." / "traces" / "generated.0.et"),
+                                   USAGE, "is the run's own file")
+        self.assertEqual((out / "run.sqlite").read_bytes(), record)
+        self.assert_one_line_error(rankwire(*again, "--gate", gates, "--junit", self.folder / "run" / ".." / "gates.txt"),
+                                   USAGE, "is the file of --gate")
+        self.assertEqual(gates.read_text(encoding="utf-8"), "messages > 0\n")
+        self.assert_one_line_error(rankwire(*again, "--gate", out), USAGE, f"{out}: is a directory, not a file of gates")
 
     def test_two_runs(self):
         base = self.call("simulate", self.path, "--twin", out="base")

@@ -88,8 +88,8 @@ class NicCheck(RankwireTest):
         other = self.call("simulate", config | {"record": {"messages": "none"}}, "--twin", out="other")
         process = rankwire("nic-check", "--emulated", "--replay", other.folder)
         self.assert_one_line_error(process, USAGE, str(other.folder), "record.messages")
-        process = rankwire("nic-check", "--emulated", "--replay", run.folder, "--rank", "7")
-        self.assert_one_line_error(process, USAGE, "rank 7 has no messages")
+        process = rankwire("nic-check", "--emulated", "--replay", run.folder, "--rank", "2")
+        self.assert_one_line_error(process, USAGE, "--rank 2: there is no rank 2 in", "ranks are 0 .. 1")
 
     def test_wrong_configurations_are_named(self):
         file = self.folder / "nic.yaml"
@@ -99,7 +99,9 @@ class NicCheck(RankwireTest):
             ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n", "nic.token_file", "RANKWIRE_AGENT_TOKEN"),
             ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token_file: absent\n", f"{self.folder}/absent"),
             ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token: a\n  token_file: b\n", "'token' or 'token_file'"),
-            ("  verbs: rxe0\n", "", "'verbs', 'agent' and 'perftest'"),
+            ("  verbs: rxe0\n", "", f"{file}:6", "one of 'verbs', 'agent' and 'perftest' is needed"),
+            ("  verbs: rxe0\n", "  verbs: rxe0\n  perftest: print\n", f"{file}:6",
+             "only one of 'verbs', 'agent' and 'perftest' is expected; verbs and perftest are there"),
             ("  verbs: rxe0\n", "  perftest: ssh host\n", f"{file}:6", "{command}", "'print'"),
             ("  verbs: rxe0\n", "  perftest: \"ssh 'host {command}\"\n", f"{file}:6", "no other end"),
             ("  verbs: rxe0\n", "  perftest: print\n", "nic.device"),
