@@ -180,10 +180,6 @@ void check_communication(const ModelReader& reader, const ModelOperation& operat
     reader.fail(fmt::format("\"ahead\" is {}, must be -{} to {}", operation.ahead, kMostTags, kMostTags));
 }
 
-constexpr std::initializer_list<std::string_view> kOperationKeys = {
-    "type",  "on_cpu", "collective", "role",   "size",  "root",  "peer",
-    "ahead", "tensor", "operations", "stream", "after", "micros"};
-
 ModelOperation read_operation(const ModelReader& reader, const ModelFamily& family) {
   ModelOperation operation;
   const auto name = reader.find<std::string>("type");
@@ -263,9 +259,12 @@ ModelFamily read_family(const ModelReader& reader) {
     family.roles.push_back(std::move(role));
   }
   const Json& operations = reader.list("operations");
-  for (size_t i = 0; i < operations.size(); ++i)
-    family.operations.push_back(
-        read_operation({operations[i], reader.place(".operations", i), kOperationKeys}, family));
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const ModelReader at(operations[i], reader.place(".operations", i),
+                         {"type", "on_cpu", "collective", "role", "size", "root", "peer", "ahead", "tensor",
+                          "operations", "stream", "after", "micros"});
+    family.operations.push_back(read_operation(at, family));
+  }
   const Json& programs = reader.list("programs");
   std::vector<bool> has_program(family.ranks, false);
   for (size_t i = 0; i < programs.size(); ++i) {
