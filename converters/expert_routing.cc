@@ -138,6 +138,11 @@ void ExpertRouting::read_file() {
       fail_input("{}: {} experts have tokens, but each token goes to {}", model_.file, used, routed_.per_token);
     return;
   }
+  if (routed_.other_ranks != 0)
+    fail_input(
+        "{}: {} lines of {} numbers; it must have {} numbers in one line (tokens of each expert), since no matrix from "
+        "rank to rank suits both expert_parallel {} and {}",
+        model_.file, lines, columns, routed_.experts, routed_.ranks, routed_.other_ranks);
   if (lines != routed_.ranks || columns != routed_.ranks)
     fail_input(
         "{}: {} lines of {} numbers; it must have {} (tokens of each expert) or {} lines of {} (from rank to rank)",

@@ -40,6 +40,7 @@ struct RoutedTokens {
   uint32_t experts = 1;  ///< E, a multiple of p; rank i has those from i E / p on
   uint32_t per_token = 1;
   int64_t tokens = 0;  ///< of a rank; 0: each exchange has its own, and of a recorded matrix proportions count alone
+  uint32_t other_ranks = 0;  ///< of groups of another size, which the same file is for; 0: there are none
 };
 
 /// The tokens of one exchange, from rank to rank of its group.

@@ -180,7 +180,8 @@ PytorchCall NcclJob::recorded(const NcclCall& call) const {
   PytorchCall recorded{.kind = call.kind, .group = communicator.name, .rank = call.root};
   recorded.members = communicator.ranks;
   // NCCL's count is that of the smaller side, of one member.
-  const Bytes one(call.bytes), all(call.bytes * communicator.ranks);
+  // All of a size that no trace may have stays too large.
+  const Bytes one(call.bytes), all(std::min(call.bytes, INT64_MAX / communicator.ranks) * communicator.ranks);
   const bool all_in = call.kind == ActionKind::kReduceScatter || call.kind == ActionKind::kAllToAll;
   const bool all_out = call.kind == ActionKind::kAllGather || call.kind == ActionKind::kAllToAll;
   recorded.input = all_in ? all : one;

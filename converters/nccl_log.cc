@@ -7,14 +7,13 @@
 #include <span>
 #include <string_view>
 
+#include "converters/node_writer.h"
 #include "converters/text_lines.h"
 
 namespace rankwire {
 namespace {
 
 using Words = std::vector<std::string_view>;
-
-constexpr uint64_t kMostLoggedElements = uint64_t{1} << 40;
 
 /// Bytes of an element of ncclDataType_t, in its order: int8, uint8, int32, uint32, int64, uint64, half, float, double,
 /// bfloat16, float8 e4m3 and e5m2.
@@ -114,7 +113,7 @@ class NcclLog {
     const std::string_view size = behind(words, handle);
     const ActionKind kind = call_kind(name);
     const bool complete = origin && group && count && type && root && !stream.empty() && size.starts_with("[nranks=");
-    if (!complete || *count > kMostLoggedElements || *type >= kElementSizes.size() || *root < 0) return false;
+    if (!complete || *type >= kElementSizes.size() || *root < 0) return false;
     if (!is_nccl_call(kind)) return false;
     const auto ranks = number_in<int64_t>(size.substr(8, size.size() - 9));
     if (!ranks || !size.ends_with(']')) return false;
@@ -128,11 +127,16 @@ class NcclLog {
       lines_.fail("communicator {} has {} ranks, but {} before", handle, *ranks, member.ranks);
     }
     if (*root >= *ranks) return false;
+    const int64_t element = kElementSizes[*type];
+    if (*count > static_cast<uint64_t>(kMostOperationBytes / element)) {
+      lines_.fail("count {} of {} B each is too large: a call has at most {} B (2^50)", *count, element,
+                  kMostOperationBytes);
+    }
     job_.add({.member = job_.index_of(member),
               .kind = kind,
               .chain = job_.chain(origin->process, stream),
               .root = *root,
-              .bytes = static_cast<int64_t>(*count) * kElementSizes[*type],
+              .bytes = static_cast<int64_t>(*count) * element,
               .group = *group + 1});
     return true;
   }

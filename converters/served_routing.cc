@@ -5,6 +5,14 @@ namespace {
 
 constexpr size_t kMostKeptPairs = size_t{1} << 26;  // of replicas: 512 MiB
 
+/// Of the other pool, where its replicas are not as many.
+uint32_t other_replicas(const ServingModel& model, uint32_t replicas) {
+  for (const std::optional<ServingPool>* pool : {&model.prefill, &model.decode}) {
+    if (*pool && (*pool)->expert_parallel != replicas) return (*pool)->expert_parallel;
+  }
+  return 0;
+}
+
 }  // namespace
 
 ServedRouting::ServedRouting(const ServingModel& model, const ServingPool& pool, uint32_t first_rank)
@@ -13,7 +21,8 @@ ServedRouting::ServedRouting(const ServingModel& model, const ServingPool& pool,
       routing_(model.routing, {.ranks = pool.expert_parallel,
                                .experts = model.experts,
                                .per_token = model.experts_per_token,
-                               .tokens = 0}) {}
+                               .tokens = 0,
+                               .other_ranks = other_replicas(model, pool.expert_parallel)}) {}
 
 const TokenMatrix& ServedRouting::tokens(uint32_t instance, uint32_t batch, uint32_t layer, int64_t tokens) {
   const size_t pairs = size_t{pool_.expert_parallel} * pool_.expert_parallel;

@@ -1,6 +1,9 @@
 #include "emulator/assembly/generate.h"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
 #include "base/error.h"
@@ -156,14 +159,25 @@ GeneratedTraces generate_set(const GenerateConfig& config, const NodeFiles& set)
   return {};
 }
 
-/// Errors of what only generating shows begin with a key of an inference service.
+/// Whether it is about the whole description: it begins with the name of a generator, or is about sizes that come of
+/// several keys.
+bool is_of_whole(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kBegins = {"the model is too large",
+                                                       "transformer: ", "mlp: ", "dlrm: ", "inference: "};
+  return std::ranges::any_of(kBegins, [&](std::string_view begin) { return text.starts_with(begin); });
+}
+
+/// Errors of what only generating shows begin with a key of an inference service, or are about the whole.
 GeneratedTraces generate_located(const GenerateConfig& config, const GenerateKeys& keys, const NodeFiles& set) {
   try {
     return generate_set(config, set);
   } catch (const Error& error) {
     const std::string text = error.what();
-    if (!text.starts_with("inference.")) throw;
-    throw Error(error.kind(), keys.places.located(keys.section + text));
+    if (text.starts_with("inference.")) throw Error(error.kind(), keys.places.located(keys.section + text));
+    if (!is_of_whole(text)) throw;
+    const std::string whole =
+        keys.section.empty() ? "kind" : keys.section.substr(0, keys.section.size() - 1);  // without its dot
+    throw Error(error.kind(), fmt::format("{}: {}", keys.places.of(whole), text));
   }
 }
 

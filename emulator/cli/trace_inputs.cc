@@ -163,7 +163,7 @@ Duration duration_option(const char* option, const std::string& text) {
   return Duration(quantity(option, text, kDurationScale));
 }
 
-void check_made_nodes(const char* option, uint64_t nodes, bool force) {
+void check_made_nodes(const std::string& option, uint64_t nodes, bool force) {
   if (nodes > kMostGeneratedNodes && !force)
     fail_input("{}: {} nodes, more than {}; --force writes them", option, nodes, kMostGeneratedNodes);
 }

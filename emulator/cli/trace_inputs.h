@@ -51,8 +51,9 @@ class OutputFolder {
 };
 /// A duration of option `option`, such as "1.5ms". Throws Error(kInput).
 Duration duration_option(const char* option, const std::string& text);
-/// Throws Error(kInput), naming the option, where more than kMostGeneratedNodes would be written unforced.
-void check_made_nodes(const char* option, uint64_t nodes, bool force);
+/// Throws Error(kInput), naming the option or the place in a file, where more than kMostGeneratedNodes would be written
+/// unforced.
+void check_made_nodes(const std::string& option, uint64_t nodes, bool force);
 /// "1 ranks, 5 nodes: PREFIX.<rank>.et and PREFIX.json".
 std::string made_text(uint32_t ranks, uint64_t nodes, const std::string& prefix, bool groups);
 /// To standard output; what is no UTF-8 is replaced.

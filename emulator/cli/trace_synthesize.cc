@@ -47,6 +47,21 @@ uint64_t nodes_to_make(const ModelFamily& family, uint32_t ranks) {
   return nodes * ranks / family.ranks;
 }
 
+/// Where what people may have written says what cannot be, only all ranks together show it. Throws Error(kInput) with
+/// the first thing that is wrong with the traces at --out.
+void check_made(const TraceSynthesizeRequest& request) {
+  TraceInputs inputs = request.inputs;
+  inputs.paths = {request.out};
+  inputs.groups = "";
+  for (const CheckedSet& checked : read_and_check(inputs)) {
+    for (const Finding& finding : checked.findings.list()) {
+      if (finding.severity() != Severity::kError || is_of_recording(finding)) continue;
+      fail_input("{}: families[{}] would make wrong traces: {}: {} ({}); right would be {}", request.model,
+                 request.family, finding.file, finding.what, finding.symptom->code, finding.symptom->right);
+    }
+  }
+}
+
 /// Of the set at `prefix` to each of the others that has as many ranks.
 std::vector<Likeness> likenesses(const TraceSynthesizeRequest& request, uint32_t ranks) {
   std::vector<std::string> held = request.against.empty() ? request.inputs.paths : request.against;
@@ -95,12 +110,19 @@ int synthesize_traces(const TraceSynthesizeRequest& request) {
                                  family.programs.size(), family.ranks);
   for (const std::string& note : notes) text += "note: " + note + "\n";
   if (!request.out.empty()) {
-    check_made_nodes("--ranks", nodes_to_make(family, request.ranks.value_or(family.ranks)), request.force);
-    const SynthesizedSet made = synthesize(family, {.ranks = request.ranks,
-                                                    .role = request.role,
-                                                    .same_work = request.scale_model == "strong",
-                                                    .seed = request.seed,
-                                                    .prefix = request.out});
+    SynthesisOptions options = {.ranks = request.ranks,
+                                .role = request.role,
+                                .same_work = request.scale_model == "strong",
+                                .seed = request.seed,
+                                .prefix = request.out};
+    std::string large = request.ranks ? "--ranks" : "--out";
+    if (!learns) {
+      options.place = fmt::format("{}: families[{}].", request.model, request.family);
+      options.check = [&request] { check_made(request); };
+      if (!request.ranks) large = options.place + "programs: \"repeat\"";
+    }
+    check_made_nodes(large, nodes_to_make(family, request.ranks.value_or(family.ranks)), request.force);
+    const SynthesizedSet made = synthesize(family, options);
     json.update({{"ranks", made.ranks}, {"nodes", made.nodes}, {"groups", made.groups}, {"prefix", request.out}});
     text += made_text(made.ranks, made.nodes, request.out, made.groups > 0);
     if (made.role) {

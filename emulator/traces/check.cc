@@ -31,10 +31,7 @@ void ask_loader(const CheckedSet& checked, const CheckOptions& options, Findings
 /// Files of a set that lacks ranks, or of which only a part was asked for, would not load for that alone.
 bool can_ask_loader(const CheckedSet& checked) {
   for (const Finding& finding : checked.findings.list()) {
-    const std::string_view code = finding.symptom->code;
-    const bool loads =
-        code == "kernels-without-successors" || code == "collective-before-inputs" || code == "double-counted";
-    if (finding.severity() == Severity::kError && !loads) return false;
+    if (finding.severity() == Severity::kError && !is_of_recording(finding)) return false;
   }
   return checked.set.files.whole() && checked.set.world == checked.set.ranks.size();
 }
@@ -59,6 +56,11 @@ uint64_t CheckedSet::nodes() const {
   uint64_t sum = 0;
   for (const RankFacts& facts : set.ranks) sum += facts.nodes.size();
   return sum;
+}
+
+bool is_of_recording(const Finding& finding) {
+  const std::string_view code = finding.symptom->code;
+  return code == "kernels-without-successors" || code == "collective-before-inputs" || code == "double-counted";
 }
 
 CheckedSet check_set(const TraceFileSet& files, const CheckOptions& options, std::atomic<uint64_t>& done) {

@@ -27,6 +27,9 @@ struct CheckedSet {
 /// set. `done` counts files as they are read. Throws Error(kInput) only where the process-group file cannot be read.
 CheckedSet check_set(const TraceFileSet& files, const CheckOptions& options, std::atomic<uint64_t>& done);
 
+/// An error in how the traces were recorded: the set runs with it.
+bool is_of_recording(const Finding& finding);
+
 /// {"sets": [{"name", "files", "nodes", "errors", "warnings", "notes", "findings": []}], "errors", ...}.
 nlohmann::ordered_json to_json(const std::vector<CheckedSet>& sets);
 /// Findings for people and a last line of numbers. Notes are listed only where `notes` says so.

@@ -32,9 +32,9 @@ class Synthesis {
       const std::vector<uint32_t> operations = unfolded(program.steps);
       if (const auto circle = circle_in(operations, family_.operations))
         fail_input(
-            "the model: operations[{}] waits for itself in the program of rank {}: the dependencies \"after\" "
-            "form a circle; one of them must be a step further before it",
-            *circle, program.ranks.front());
+            "{}operations[{}] waits for itself in the program of rank {}: the dependencies \"after\" form a circle; "
+            "one of them must be a step further before it",
+            options_.place, *circle, program.ranks.front());
       for (uint32_t copy = 0; copy < copies_; ++copy) {
         for (const uint32_t rank : program.ranks) {
           if (new_rank_[rank] != kGone) write_rank(operations, copy, rank);
@@ -42,6 +42,7 @@ class Synthesis {
       }
     }
     if (!named_.empty()) write_groups_file(files_.add(options_.prefix + ".json"), named_);
+    if (options_.check) options_.check();
     files_.keep();
     return std::move(result_);
   }
@@ -166,7 +167,7 @@ class Synthesis {
     const RoleGroups& role = roles_[*operation.role];
     const uint32_t number = role.of_rank[rank];
     if (number == kGone)
-      fail_input("the model: a program of rank {} calls role {}, which has no group of it", rank, *operation.role);
+      fail_input("{}roles[{}]: no group has rank {}, but its program calls one", options_.place, *operation.role, rank);
     const Group& group = role.groups[number];
     if (!group.name.empty()) set_text(node, "pg_name", group.name);
     if (operation.root)
@@ -198,7 +199,7 @@ class Synthesis {
   uint32_t peer_of(const ModelOperation& operation, uint32_t copy, uint32_t original) const {
     const int64_t peer = int64_t{original} + *operation.peer;
     if (peer < 0 || peer >= family_.ranks || new_rank_[static_cast<size_t>(peer)] == kGone)
-      fail_input("rank {} has a message with rank {}, which is not there", original, peer);
+      fail_input("{}programs: rank {} has a message with rank {}, which is not there", options_.place, original, peer);
     return rank_of(copy, static_cast<uint32_t>(peer));
   }
 

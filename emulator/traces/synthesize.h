@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -16,6 +17,9 @@ struct SynthesisOptions {
   bool same_work = false;
   uint64_t seed = 1;  ///< of durations
   std::string prefix;
+  std::string place = "the model: ";  ///< where the family is written: what errors about it begin with
+  /// Called when all files are there, before they stay: none does where it throws. Absent: they are right.
+  std::function<void()> check;
 };
 
 struct SynthesizedSet {

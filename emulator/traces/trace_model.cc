@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <fstream>
+#include <initializer_list>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -19,6 +22,7 @@ using Json = nlohmann::ordered_json;
 constexpr int kModelVersion = 1;
 constexpr uint64_t kMostModelRanks = 1u << 20, kMostModelNodes = 1'000'000'000;
 constexpr int kMostNesting = 32;
+constexpr size_t kMostMicros = 21;
 
 Json steps_json(const std::vector<ModelStep>& steps) {
   Json list = Json::array();
@@ -58,8 +62,14 @@ Json operation_json(const ModelOperation& operation) {
 /// Reads the values of one object, whose place in the file errors name.
 class ModelReader {
  public:
-  ModelReader(const Json& json, std::string place) : json_(json), place_(std::move(place)) {
+  /// Has `keys` alone: a misspelt one would say nothing.
+  ModelReader(const Json& json, std::string place, std::initializer_list<std::string_view> keys)
+      : json_(json), place_(std::move(place)) {
     if (!json.is_object()) fail("is no object");
+    for (const auto& [key, value] : json.items()) {
+      if (std::ranges::find(keys, key) == keys.end())
+        fail(fmt::format("key \"{}\" is unknown; the keys here are {}", key, fmt::join(keys, ", ")));
+    }
   }
   template <class Value>
   Value get(const char* key) const {
@@ -75,7 +85,8 @@ class ModelReader {
     if (!json_.contains(key) || !json_[key].is_array()) fail(fmt::format("has no list \"{}\"", key));
     return json_[key];
   }
-  std::string place(const char* key, size_t index) const { return fmt::format("{}{}[{}]", place_, key, index); }
+  std::string place(const char* key) const { return place_ + key; }
+  std::string place(const char* key, size_t index) const { return fmt::format("{}[{}]", place(key), index); }
   [[noreturn]] void fail(const std::string& text) const {
     fail_input("{}: {}", place_.empty() ? "the model" : place_, text);
   }
@@ -84,23 +95,33 @@ class ModelReader {
   template <class Value>
   Value convert(const char* key) const {
     try {
-      if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, bool>) check_integer<Value>(key);
+      check_integers<Value>(key, json_[key]);
       return json_[key].get<Value>();
     } catch (const Json::exception&) {
       fail(fmt::format("\"{}\" is not what it must be", key));
     }
   }
 
+  /// The value and those in lists of it.
+  template <class Value>
+  void check_integers(const char* key, const Json& value) const {
+    if constexpr (requires { typename Value::value_type; } && !std::is_same_v<Value, std::string>) {
+      if (!value.is_array()) fail(fmt::format("\"{}\" is {}, must be a list", key, value.dump()));
+      for (const Json& item : value) check_integers<typename Value::value_type>(key, item);
+    } else if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, bool>) {
+      check_integer<Value>(key, value);
+    }
+  }
+
   /// The library would cut off digits and the sign.
   template <class Value>
-  void check_integer(const char* key) const {
-    const Json& value = json_[key];
+  void check_integer(const char* key, const Json& value) const {
     const bool fits = value.is_number_unsigned()
                           ? std::in_range<Value>(value.get<uint64_t>())
                           : value.is_number_integer() && std::in_range<Value>(value.get<int64_t>());
     if (!fits)
-      fail(fmt::format("\"{}\" is {}, must be a whole number{}", key, value.dump(),
-                       std::is_unsigned_v<Value> ? " of 0 or more" : ""));
+      fail(fmt::format("\"{}\" is {}, must be a whole number from {} to {}", key, value.dump(),
+                       std::numeric_limits<Value>::min(), std::numeric_limits<Value>::max()));
   }
 
   const Json& json_;
@@ -113,10 +134,10 @@ std::vector<ModelStep> read_steps(const Json& list, const std::string& place, si
   for (size_t i = 0; i < list.size(); ++i) {
     ModelStep step;
     if (list[i].is_object()) {
-      const ModelReader reader(list[i], fmt::format("{}[{}]", place, i));
+      const ModelReader reader(list[i], fmt::format("{}[{}]", place, i), {"repeat", "of"});
       step.repeat = reader.get<uint32_t>("repeat");
       if (step.repeat == 0) reader.fail("\"repeat\" is 0, must be 1 or more");
-      step.parts = read_steps(reader.list("of"), reader.place(".of", 0), operations, depth + 1);
+      step.parts = read_steps(reader.list("of"), reader.place(".of"), operations, depth + 1);
       if (step.parts.empty()) reader.fail("\"of\" is empty");
     } else if (list[i].is_number_unsigned() && list[i].get<uint64_t>() < operations) {
       step.operation = list[i].get<uint32_t>();
@@ -138,6 +159,10 @@ void check_amount(const ModelReader& reader, const char* key, const std::optiona
 void check_communication(const ModelReader& reader, const ModelOperation& operation, const ModelFamily& family) {
   if (operation.role && *operation.role >= family.roles.size()) reader.fail("\"role\" is none of the roles");
   if (operation.type == chakra::COMM_COLL_NODE) {
+    const bool barrier = operation.collective == int64_t{chakra::BARRIER};
+    // The kernel of one on the host may have kind and size.
+    const bool launches = operation.on_cpu && !operation.collective;
+    if (!operation.size && !launches && !barrier) reader.fail("a collective needs a \"size\"");
     if (operation.size && !operation.role) reader.fail("a collective needs a \"role\"");
     const int64_t kind = operation.collective.value_or(operation.size ? -1 : 0);
     if (kind < 0 || kind > INT32_MAX || !chakra::CollectiveCommType_IsValid(static_cast<int>(kind)))
@@ -145,10 +170,12 @@ void check_communication(const ModelReader& reader, const ModelOperation& operat
   }
   if (operation.type == chakra::COMM_SEND_NODE || operation.type == chakra::COMM_RECV_NODE) {
     if (!operation.peer || !operation.size) reader.fail("a message needs a \"peer\" and a \"size\"");
+    if (operation.peer == 0) reader.fail("\"peer\" is 0, which is the rank itself");
   }
   check_amount(reader, "root", operation.root,
                operation.role ? static_cast<int64_t>(family.roles[*operation.role].members.front().size()) - 1 : 0);
   constexpr int64_t kMostTags = INT32_MAX / 2;
+  if (operation.ahead != 0 && operation.type != chakra::COMM_RECV_NODE) reader.fail("\"ahead\" is of a RECV alone");
   if (operation.ahead < -kMostTags || operation.ahead > kMostTags)
     reader.fail(fmt::format("\"ahead\" is {}, must be -{} to {}", operation.ahead, kMostTags, kMostTags));
 }
@@ -173,6 +200,8 @@ ModelOperation read_operation(const ModelReader& reader, const ModelFamily& fami
   operation.micros = reader.get<std::vector<double>>("micros");
   check_communication(reader, operation, family);
   const auto is_time = [](double micros) { return micros >= 0 && micros < 1e12; };
+  if (operation.micros.size() > kMostMicros)
+    reader.fail(fmt::format("\"micros\" has {} values, the most is {}", operation.micros.size(), kMostMicros));
   if (!std::ranges::all_of(operation.micros, is_time)) reader.fail("\"micros\" are durations below 10^12");
   if (!std::ranges::is_sorted(operation.micros)) reader.fail("\"micros\" must ascend, from the least to the most");
   check_amount(reader, "size", operation.size, kMaxOperationBytes);
@@ -199,38 +228,55 @@ void check_after(const ModelReader& family, const ModelProgram& program,
   }
 }
 
+/// What the learner never makes: a group unlike the others, a rank in two of them.
+void check_members(const ModelReader& reader, const ModelRole& role, uint32_t ranks) {
+  if (role.members.empty()) reader.fail("\"members\" is empty");
+  std::vector<bool> has_group(ranks, false);
+  for (const auto& members : role.members) {
+    if (members.empty()) reader.fail("\"members\" has a group without ranks");
+    for (const uint32_t rank : members) {
+      if (rank >= ranks) reader.fail(fmt::format("rank {} is none of the {} ranks", rank, ranks));
+      if (has_group[rank])
+        reader.fail(fmt::format("\"members\" has rank {} twice; its other group needs a role", rank));
+      has_group[rank] = true;
+    }
+    if (members.size() != role.members.front().size())
+      reader.fail(fmt::format("\"members\" has groups of {} and of {} ranks; groups of one form are a role",
+                              role.members.front().size(), members.size()));
+  }
+  if (!role.named && (role.members.size() > 1 || role.members.front().size() != ranks))
+    reader.fail(fmt::format("\"named\" is false, which is for the one group of all {} ranks", ranks));
+}
+
 ModelFamily read_family(const ModelReader& reader) {
   ModelFamily family{.ranks = reader.get<uint32_t>("ranks"), .sets = reader.get<uint32_t>("sets")};
   if (family.ranks == 0 || family.ranks > kMostModelRanks) reader.fail("\"ranks\" are 1 to 1048576");
-  const auto check_rank = [&](uint32_t rank, const ModelReader& at) {
-    if (rank >= family.ranks) at.fail(fmt::format("rank {} is none of the {} ranks", rank, family.ranks));
-  };
   const Json& roles = reader.list("roles");
   for (size_t i = 0; i < roles.size(); ++i) {
-    const ModelReader at(roles[i], reader.place(".roles", i));
+    const ModelReader at(roles[i], reader.place(".roles", i), {"named", "members"});
     ModelRole role{.named = at.get<bool>("named"), .members = at.get<std::vector<std::vector<uint32_t>>>("members")};
-    if (role.members.empty()) at.fail("\"members\" is empty");
-    for (const auto& members : role.members) {
-      if (members.empty()) at.fail("\"members\" has a group without ranks");
-      for (const uint32_t rank : members) check_rank(rank, at);
-    }
+    check_members(at, role, family.ranks);
     family.roles.push_back(std::move(role));
   }
   const Json& operations = reader.list("operations");
-  for (size_t i = 0; i < operations.size(); ++i)
-    family.operations.push_back(read_operation({operations[i], reader.place(".operations", i)}, family));
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const ModelReader at(operations[i], reader.place(".operations", i),
+                         {"type", "on_cpu", "collective", "role", "size", "root", "peer", "ahead", "tensor",
+                          "operations", "stream", "after", "micros"});
+    family.operations.push_back(read_operation(at, family));
+  }
   const Json& programs = reader.list("programs");
   std::vector<bool> has_program(family.ranks, false);
   for (size_t i = 0; i < programs.size(); ++i) {
-    const ModelReader at(programs[i], reader.place(".programs", i));
+    const ModelReader at(programs[i], reader.place(".programs", i), {"ranks", "steps"});
     ModelProgram program{.ranks = at.get<std::vector<uint32_t>>("ranks")};
     if (program.ranks.empty()) at.fail("\"ranks\" is empty");
     for (const uint32_t rank : program.ranks) {
-      check_rank(rank, at);
+      if (rank >= family.ranks) at.fail(fmt::format("rank {} is none of the {} ranks", rank, family.ranks));
       if (has_program[rank]) at.fail(fmt::format("rank {} has two programs", rank));
       has_program[rank] = true;
     }
-    program.steps = read_steps(at.list("steps"), at.place(".steps", 0), family.operations.size(), 0);
+    program.steps = read_steps(at.list("steps"), at.place(".steps"), family.operations.size(), 0);
     if (step_nodes(program.steps) > kMostModelNodes) at.fail("has more than 10^9 nodes");
     if (program.steps.empty()) at.fail("\"steps\" is empty");
     check_after(reader, program, family.operations);
@@ -279,13 +325,14 @@ TraceModel read_model(const std::string& file) {
   if (!stream) fail_input("{}: cannot open the model", file);
   try {
     const Json json = Json::parse(stream);
-    const ModelReader reader(json, "");
+    const ModelReader reader(json, "", {"rankwire_trace_model", "families"});
     if (reader.get<int>("rankwire_trace_model") != kModelVersion)
       reader.fail(fmt::format("\"rankwire_trace_model\" is not {}", kModelVersion));
     const Json& families = reader.list("families");
     TraceModel model;
     for (size_t i = 0; i < families.size(); ++i)
-      model.families.push_back(read_family({families[i], reader.place("families", i)}));
+      model.families.push_back(read_family(
+          {families[i], reader.place("families", i), {"ranks", "sets", "roles", "operations", "programs"}}));
     if (model.families.empty()) reader.fail("has no families");
     return model;
   } catch (const std::exception& error) {

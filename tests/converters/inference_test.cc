@@ -195,6 +195,22 @@ TEST_F(Inference, RecordedTokensAreProportions) {
   expect_refused("row 1 has no tokens", [&] { generate_inference(model, prefix_); });
 }
 
+TEST_F(Inference, PoolsOfDifferentSizesTakeTheTokensOfEachExpertAlone) {
+  ServingModel model = small_service();
+  model.experts = 4, model.experts_per_token = 2, model.layers = 1;
+  const std::string file = folder_ / "tokens.csv";
+  model.routing = {.popularity = RoutingModel::Popularity::kRecorded, .file = file};
+  model.prefill = ServingPool{.tensor_parallel = 1, .expert_parallel = 4};
+  model.decode = ServingPool{.tensor_parallel = 1, .expert_parallel = 2};
+  for (const char* matrix : {"1,2\n3,4\n", "1,2,3,4\n1,2,3,4\n1,2,3,4\n1,2,3,4\n"}) {
+    std::ofstream(file) << matrix;
+    expect_refused("no matrix from rank to rank suits both expert_parallel 4 and 2",
+                   [&] { generate_inference(model, prefix_); });
+  }
+  std::ofstream(file) << "1,2,3,4\n";
+  EXPECT_EQ(generate(model).size(), 6u);
+}
+
 TEST_F(Inference, OnePoolSendsNoKeysAndValues) {
   ServingModel model = small_service();
   model.mixed = model.prefill;

@@ -138,6 +138,12 @@ TEST_F(Nccl, BrokenLinesAreCountedAndContradictionsNamed) {
   EXPECT_EQ(made_.counts.collectives, 1);
   EXPECT_THAT(made_.warnings, ElementsAre(HasSubstr("log.0: 2 lines of calls are broken")));
   EXPECT_THAT(error_of({call(10, "AllReduce", 1, 1, 12, 0, "0xa", 1)}), HasSubstr("no call is left: "));
+  // 2^48 of 4 B (float) are the most that a call may have, 2^50 B.
+  EXPECT_THAT(
+      error_of({call(10, "AllReduce", 0, (int64_t{1} << 48) + 1, 7, 0, "0xa", 1)}),
+      HasSubstr("log.0:1: count 281474976710657 of 4 B each is too large: a call has at most 1125899906842624 B"));
+  convert({call(10, "AllReduce", 0, int64_t{1} << 42, 7, 0, "0xa", 1)});
+  EXPECT_EQ(made_.counts.collectives, 1);
   EXPECT_THAT(error_of({"nothing\n"}), HasSubstr("NCCL_DEBUG_SUBSYS=INIT,COLL"));
   EXPECT_THAT(error_of({good + call(10, "AllReduce", 1, 1, 7, 0, "0xa", 2)}),
               HasSubstr("log.0:2: communicator 0xa has 2"));

@@ -128,6 +128,16 @@ class Generated(RankwireTest):
             with self.subTest(name):
                 self.assertTrue(self.operations(model | division))
 
+    def test_a_model_that_is_too_large_is_named(self):
+        model = {"kind": "transformer", "layers": 2, "hidden": 64, "sequence": 32, "vocabulary": 100}
+        for changes, text in (
+            ({"hidden": 1 << 24, "sequence": 1 << 24, "micro_batch_size": 1 << 16}, "the model is too large: a size exceeds 2^63 - 1"),
+            ({"tensor_parallel": 1, "data_parallel": 1 << 16, "context_parallel": 4}, "more than 131072 ranks"),
+        ):
+            path = self.configuration(model | changes, "spec.yaml")
+            process = rankwire("trace", "generate", path, "--out", self.folder / "w")
+            self.assert_one_line_error(process, USAGE, "spec.yaml:2: kind: ", text)
+
     def test_a_misspelt_model_is_named(self):
         path = self.configuration({"layers": 1, "model": "lama3-8b"}, "spec.yaml")
         process = rankwire("trace", "generate", path, "--out", self.folder / "x")

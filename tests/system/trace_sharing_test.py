@@ -237,6 +237,41 @@ class Synthesis(TraceSharing):
         process = rankwire("trace", "synthesize", prefix, "--ranks", 12, "--out", self.folder / "w")
         self.assert_one_line_error(process, USAGE, "a multiple or a whole part")
 
+    def test_a_model_whose_ranks_do_not_fit_together(self):
+        """Two ranks, a message of 8 B from the first to the second, and a collective of both."""
+
+        def problem(status=USAGE, receive=(), steps=((0, 2), (1, 2))):
+            common = {"size": 8, "after": [], "micros": []}
+            operations = [
+                {"type": "COMM_SEND_NODE", "peer": 1} | common,
+                {"type": "COMM_RECV_NODE", "peer": -1} | common | dict(receive),
+                {"type": "COMM_COLL_NODE", "collective": 0, "role": 0} | common,
+            ]
+            programs = [{"ranks": [rank], "steps": list(of)} for rank, of in enumerate(steps)]
+            family = {"ranks": 2, "sets": 1, "roles": [{"named": True, "members": [[0, 1]]}]}
+            family |= {"operations": operations, "programs": programs}
+            model, made = self.folder / "model.json", self.folder / "made"
+            model.write_text(json.dumps({"rankwire_trace_model": 1, "families": [family]}), encoding="utf-8")
+            process = rankwire("trace", "synthesize", "--model", model, "--out", made / "w")
+            self.assertEqual(process.returncode, status, process.stderr)
+            self.assertEqual(made.exists(), status == OK)
+            return process.stderr
+
+        self.assertIn("model.json: families[0] would make wrong traces: ", problem(receive={"size": 7}.items()))
+        for receive, steps, finding in (
+            ({"size": 7}, ((0, 2), (1, 2)), "(message-size)"),
+            ({"ahead": 99}, ((0, 2), (1, 2)), "(unmatched-send)"),
+            ({}, ((0, 2), (2,)), "(unmatched-send)"),
+            ({}, (({"repeat": 10, "of": [0]}, 2), ({"repeat": 9, "of": [1]}, 2)), "(unmatched-send)"),
+            ({}, ((0, 2), (1,)), "(absent-member)"),
+        ):
+            with self.subTest(finding=finding, receive=receive, steps=steps):
+                self.assertIn(finding, problem(receive=receive.items(), steps=steps))
+        large = problem(steps=(({"repeat": 200_000_000, "of": [0]},), ({"repeat": 200_000_000, "of": [1]},)))
+        self.assertIn('model.json: families[0].programs: "repeat": 400000000 nodes', large)
+        self.assertIn("model.json: families[0].programs: rank 1 has a message with rank 2", problem(steps=((0,), (0,))))
+        problem(OK)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -15,6 +15,7 @@ namespace rankwire {
 namespace {
 
 using namespace rankwire::testing;  // NOLINT: the vocabulary of this file
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -271,6 +272,31 @@ TEST_F(TraceModelFile, SaysWhatIsWrong) {
   EXPECT_THAT(problem("\"collective\":", "\"collective\":1"), HasSubstr("needs a \"collective\""));
   EXPECT_THAT(problem("COMP_NODE", "COMM_SEND_NODE"), HasSubstr("a message needs a \"peer\""));
   EXPECT_THAT(problem("{\"rankwire", "rankwire"), HasSubstr("changed.json"));
+}
+
+TEST_F(TraceModelFile, SaysWhatTracesCannotHaveAndWhere) {
+  const TrainingSet set(2);
+  write_model(learned({&set}), path);
+  EXPECT_THAT(problem("\"size\":16777216,", ""), HasSubstr("]: a collective needs a \"size\""));
+  EXPECT_THAT(problem("\"peer\":1", "\"peer\":0"), HasSubstr("operations[1]: \"peer\" is 0, which is the rank itself"));
+  EXPECT_THAT(problem("\"peer\":1", "\"peer\":1,\"ahead\":1"), HasSubstr("operations[1]: \"ahead\" is of a RECV"));
+  EXPECT_THAT(problem("\"sets\"", "\"seets\""),
+              HasSubstr("families[0]: key \"seets\" is unknown; the keys here are ranks"));
+  EXPECT_THAT(problem("\"after\"", "\"befor\""), HasSubstr("operations[0]: key \"befor\" is unknown"));
+  const std::string members = "\"named\":true,\"members\":[[0,2],[1,3]]", role = "families[0].roles[0]: ";
+  EXPECT_THAT(problem(members, "\"named\":true,\"members\":[[0,2],[1,2]]"),
+              HasSubstr(role + "\"members\" has rank 2 twice"));
+  EXPECT_THAT(problem(members, "\"named\":true,\"members\":[[0,2],[1]]"),
+              HasSubstr(role + "\"members\" has groups of 2 and of 1"));
+  EXPECT_THAT(problem(members, "\"named\":false,\"members\":[[0,2],[1,3]]"), HasSubstr(role + "\"named\" is false"));
+  std::string micros = "1";
+  for (int value = 2; value <= 22; ++value) micros += fmt::format(",{}", value);
+  EXPECT_THAT(problem("\"micros\":[1000.0]", "\"micros\":[" + micros + "]"),
+              HasSubstr("\"micros\" has 22 values, the most is 21"));
+  EXPECT_THAT(problem("\"steps\":[", "\"steps\":[99,"), HasSubstr("programs[0].steps[0]: is none of"));
+  EXPECT_THAT(problem("\"of\":[", "\"of\":[99,"), ContainsRegex("programs.0..steps.[0-9]+..of.0.: is none of"));
+  EXPECT_THAT(problem("\"repeat\":4", "\"repeat\":1099511627776"),
+              HasSubstr("\"repeat\" is 1099511627776, must be a whole number from 0 to 4294967295"));
 }
 
 // The first operation is that of the first step alone, so no step stands before it.
