@@ -20,7 +20,6 @@
 #include "base/error.h"
 #include "base/pci_address.h"
 #include "dataplane/dpdk/kept_device.h"
-#include "dataplane/dpdk/private_pages.h"
 
 namespace rankwire {
 namespace {
@@ -135,10 +134,7 @@ DpdkEnvironment::DpdkEnvironment(const DpdkOptions& options)
   arguments_ = eal_arguments(options, huge_pages_);
   std::FILE* const previous_log = ::rte_log_get_stream();
   ::rte_openlog_stream(log_.get());
-  if (initialise(arguments_, log_.get()) >= 0) {
-    if (contains_option(arguments_, "--no-huge")) take_private_pages(options);
-    return;
-  }
+  if (initialise(arguments_, log_.get()) >= 0) return;
 
   const int error = rte_errno;
   const std::string tail = log_tail();
