@@ -17,10 +17,10 @@ inline constexpr const char* kPerftestCommand = "{command}";
 
 /// Programs of perftest that are started on the NIC's host.
 struct PerftestDriver {
-  std::string hook;    ///< command in which `{command}` stands for theirs; empty: a person is asked to type it
-  std::string device;  ///< the RDMA device there
-  std::string listen;  ///< ADDRESS:PORT of this host, as that one reaches it over TCP
-  std::string listen_place;         ///< where that is written, for messages: "nic.yaml:9: nic.listen"; may be empty
+  std::string hook;          ///< command in which `{command}` stands for theirs; empty: a person is asked to type it
+  std::string device;        ///< the RDMA device there
+  std::string listen;        ///< ADDRESS:PORT of this host, as that one reaches it over TCP
+  std::string listen_place;  ///< where that is written, for messages: "nic.yaml:9: nic.listen"; may be empty
   Duration patience = seconds(60);  ///< until a program has come, and until it has ended
 };
 
