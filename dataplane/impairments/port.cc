@@ -20,7 +20,7 @@ bool is_held(ImpairmentAction action) noexcept {
 }  // namespace
 
 ImpairmentPort::ImpairmentPort(FramePort& inner, PortId id, PauseSender pauses, Impairments& impairments)
-    : inner_(inner), id_(id), impairments_(impairments), capabilities_(inner.capabilities()) {
+    : ForwardingPort(inner), id_(id), impairments_(impairments), capabilities_(inner.capabilities()) {
   completed_.reserve(kCompleted);
   if (pauses == PauseSender::kAnotherQueue) return;
   const std::vector<ImpairmentRule>& rules = impairments.rules();

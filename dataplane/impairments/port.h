@@ -9,7 +9,7 @@
 #include "base/id.h"
 #include "dataplane/impairments/impairments.h"
 #include "dataplane/impairments/queue.h"
-#include "dataplane/ports/frame_port.h"
+#include "dataplane/ports/forwarding_port.h"
 
 namespace rankwire {
 
@@ -23,7 +23,7 @@ enum class PauseSender : uint8_t { kThisQueue, kAnotherQueue };
 ///
 /// A packet that is changed, repeated or held back on its way out is copied to a frame of `inner`'s pool, of which each
 /// side holds at most ImpairmentQueue::kHeld.
-class ImpairmentPort final : public FramePort {
+class ImpairmentPort final : public ForwardingPort {
  public:
   /// Both must outlive it.
   ImpairmentPort(FramePort& inner, PortId id, PauseSender pauses, Impairments& impairments);
@@ -31,18 +31,11 @@ class ImpairmentPort final : public FramePort {
   ImpairmentPort(const ImpairmentPort&) = delete;
   ImpairmentPort& operator=(const ImpairmentPort&) = delete;
 
-  size_t allocate(std::span<Frame> frames) noexcept override { return inner_.allocate(frames); }
-  size_t transmit(Time now, std::span<const Frame> frames) noexcept override { return inner_.transmit(now, frames); }
-  size_t reserve(std::span<FrameBuffer> buffers) noexcept override { return inner_.reserve(buffers); }
   void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override;
   size_t send(Time now, std::span<FrameBuffer> buffers) noexcept override;
-  void cancel(std::span<const FrameBuffer> buffers) noexcept override { inner_.cancel(buffers); }
   void discard(std::span<const FrameBuffer> buffers) noexcept override;
-  uint32_t length(FrameBuffer buffer) const noexcept override { return inner_.length(buffer); }
   size_t receive(Time now, std::span<Frame> frames) noexcept override;
-  void release(std::span<const Frame> frames) noexcept override { inner_.release(frames); }
   Time next_event() const noexcept override;
-  Capabilities capabilities() const noexcept override { return inner_.capabilities(); }
   /// The pauses that rules have sent count as the port's.
   PortCounters counters() const override;
   uint64_t pauses_sent() const noexcept { return pauses_sent_; }
@@ -89,7 +82,6 @@ class ImpairmentPort final : public FramePort {
   void send_pauses(Time now) noexcept;
   void send_pause(uint32_t rule, Time now) noexcept;
 
-  FramePort& inner_;
   const PortId id_;
   Impairments& impairments_;
   const Capabilities capabilities_;

@@ -2,18 +2,17 @@
 #pragma once
 
 #include "base/random.h"
-#include "dataplane/ports/frame_port.h"
+#include "dataplane/ports/forwarding_port.h"
 
 namespace rankwire {
 
 /// Stands between a transport and a real port, which must outlive it: a capture on the wire shows neither what was lost
 /// on the way out nor that something was lost on the way in.
-class LossyPort final : public FramePort {
+class LossyPort final : public ForwardingPort {
  public:
   LossyPort(FramePort& inner, uint32_t loss_ppm, uint64_t seed)
-      : inner_(inner), loss_ppm_(loss_ppm), outward_(seed), inward_(~seed) {}
+      : ForwardingPort(inner), loss_ppm_(loss_ppm), outward_(seed), inward_(~seed) {}
 
-  size_t allocate(std::span<Frame> frames) noexcept override { return inner_.allocate(frames); }
   size_t transmit(Time now, std::span<const Frame> frames) noexcept override {
     return one_by_one(
         frames, [&](auto frame) { return inner_.transmit(now, frame); }, [&](auto frame) { inner_.release(frame); });
@@ -35,17 +34,6 @@ class LossyPort final : public FramePort {
     }
     return kept;
   }
-  size_t reserve(std::span<FrameBuffer> buffers) noexcept override { return inner_.reserve(buffers); }
-  void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override {
-    inner_.complete(buffers, runs);
-  }
-  void cancel(std::span<const FrameBuffer> buffers) noexcept override { inner_.cancel(buffers); }
-  void discard(std::span<const FrameBuffer> buffers) noexcept override { inner_.discard(buffers); }
-  uint32_t length(FrameBuffer buffer) const noexcept override { return inner_.length(buffer); }
-  void release(std::span<const Frame> frames) noexcept override { inner_.release(frames); }
-  Time next_event() const noexcept override { return inner_.next_event(); }
-  Capabilities capabilities() const noexcept override { return inner_.capabilities(); }
-  PortCounters counters() const override { return inner_.counters(); }
 
   uint64_t lost_tx() const { return lost_tx_; }
   uint64_t lost_rx() const { return lost_rx_; }
@@ -67,7 +55,6 @@ class LossyPort final : public FramePort {
     return frames.size();
   }
 
-  FramePort& inner_;
   const uint32_t loss_ppm_;
   Random outward_, inward_;
   bool decided_ = false, lose_next_ = false;

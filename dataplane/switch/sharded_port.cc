@@ -10,7 +10,7 @@
 namespace rankwire {
 
 ShardedPort::ShardedPort(std::vector<std::unique_ptr<FramePort>> lanes, uint32_t own, const MacTable& shards)
-    : lanes_(std::move(lanes)), own_number_(own), own_(*lanes_[own]), shards_(shards) {
+    : ForwardingPort(*lanes[own]), lanes_(std::move(lanes)), own_(own), shards_(shards) {
   assert(lanes_.size() <= kMostShards);
 }
 
@@ -47,19 +47,19 @@ size_t ShardedPort::transmit(Time now, std::span<const Frame> frames) noexcept {
 /// Whether the own shard takes it; to one of the others that is full it is lost, as in a switch.
 bool ShardedPort::send_to_all(Time now, const Frame& frame) noexcept {
   FrameRoom<kMostShards> room;
-  const std::span<Frame> copies = room.frames().first(own_.allocate(room.frames().first(lanes_.size() - 1)));
+  const std::span<Frame> copies = room.frames().first(inner_.allocate(room.frames().first(lanes_.size() - 1)));
   const uint64_t bytes = frame.length();
   for (Frame& copy : copies) copy_frame(frame, copy);
-  if (own_.transmit(now, {&frame, 1}) == 0) {
-    own_.release(copies);
+  if (inner_.transmit(now, {&frame, 1}) == 0) {
+    inner_.release(copies);
     return false;
   }
   size_t next = 0;
   for (uint32_t shard = 0; shard < lanes_.size() && next < copies.size(); ++shard) {
-    if (shard == own_number_) continue;
+    if (shard == own_) continue;
     const std::span<Frame> copy = copies.subspan(next++, 1);
     if (lanes_[shard]->transmit(now, copy) == 0) {
-      own_.release(copy);
+      inner_.release(copy);
       continue;
     }
     ++copied_frames_;
@@ -70,8 +70,8 @@ bool ShardedPort::send_to_all(Time now, const Frame& frame) noexcept {
 
 size_t ShardedPort::send(Time now, std::span<FrameBuffer> buffers) noexcept {
   const auto lane_of = [this](FrameBuffer buffer) {
-    const uint32_t shard = shard_of(own_.head(buffer));
-    return shard == kAll ? own_number_ : shard;
+    const uint32_t shard = shard_of(inner_.head(buffer));
+    return shard == kAll ? own_ : shard;
   };
   size_t sent = 0;
   while (sent < buffers.size()) {
@@ -85,9 +85,9 @@ size_t ShardedPort::send(Time now, std::span<FrameBuffer> buffers) noexcept {
 }
 
 PortCounters ShardedPort::counters() const {
-  PortCounters sum = own_.counters();
+  PortCounters sum = inner_.counters();
   for (uint32_t shard = 0; shard < lanes_.size(); ++shard) {
-    if (shard == own_number_) continue;
+    if (shard == own_) continue;
     const PortCounters lane = lanes_[shard]->counters();
     sum.tx_frames += lane.tx_frames;
     sum.tx_bytes += lane.tx_bytes;

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/ports/frame_port.h"
+#include "dataplane/ports/forwarding_port.h"
 #include "dataplane/switch/mac_table.h"
 
 namespace rankwire {
@@ -18,7 +18,7 @@ namespace rankwire {
 /// sent comes by the lane of its own shard.
 ///
 /// As FramePort otherwise; each lane's other end may be used by a thread of its own. Buffers are the own lane's.
-class ShardedPort final : public FramePort {
+class ShardedPort final : public ForwardingPort {
  public:
   static constexpr uint32_t kMostShards = 64;
 
@@ -26,22 +26,9 @@ class ShardedPort final : public FramePort {
   /// `shards`: by station, as mac_number has it, which shard serves it; outlives this.
   ShardedPort(std::vector<std::unique_ptr<FramePort>> lanes, uint32_t own, const MacTable& shards);
 
-  size_t allocate(std::span<Frame> frames) noexcept override { return own_.allocate(frames); }
   size_t transmit(Time now, std::span<const Frame> frames) noexcept override;
-  size_t reserve(std::span<FrameBuffer> buffers) noexcept override { return own_.reserve(buffers); }
-  void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override {
-    own_.complete(buffers, runs);
-  }
   /// Of packets between stations that are known; others go to the own shard.
   size_t send(Time now, std::span<FrameBuffer> buffers) noexcept override;
-  void cancel(std::span<const FrameBuffer> buffers) noexcept override { own_.cancel(buffers); }
-  void discard(std::span<const FrameBuffer> buffers) noexcept override { own_.discard(buffers); }
-  uint32_t length(FrameBuffer buffer) const noexcept override { return own_.length(buffer); }
-  const uint8_t* head(FrameBuffer buffer) const noexcept override { return own_.head(buffer); }
-  size_t receive(Time now, std::span<Frame> frames) noexcept override { return own_.receive(now, frames); }
-  void release(std::span<const Frame> frames) noexcept override { own_.release(frames); }
-  Time next_event() const noexcept override { return own_.next_event(); }
-  Capabilities capabilities() const noexcept override { return own_.capabilities(); }
   /// Of all lanes; each frame counts once, whatever number of shards it went to.
   PortCounters counters() const override;
 
@@ -56,8 +43,7 @@ class ShardedPort final : public FramePort {
   bool send_to_all(Time now, const Frame& frame) noexcept;
 
   const std::vector<std::unique_ptr<FramePort>> lanes_;
-  const uint32_t own_number_;
-  FramePort& own_;
+  const uint32_t own_;
   const MacTable& shards_;
   uint64_t recent_ = UINT64_MAX;  ///< a station, and
   uint32_t recent_shard_ = kAll;  ///< its shard

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "base/random.h"
-#include "dataplane/ports/frame_port.h"
+#include "dataplane/ports/forwarding_port.h"
 #include "emulator/nic_check/wire_log.h"
 
 namespace rankwire {
@@ -25,34 +25,26 @@ struct WireScript {
 };
 
 /// The log and the port beneath must outlive it.
-class PerftestWire final : public FramePort {
+class PerftestWire final : public ForwardingPort {
  public:
   /// `mac`: of rankwire's end; what a port hears of its own frames is nobody's.
   PerftestWire(FramePort& inner, const MacAddress& mac, WireLog& log)
-      : inner_(inner), mac_(mac), log_(log), capabilities_(inner.capabilities()) {}
+      : ForwardingPort(inner), mac_(mac), log_(log), capabilities_(inner.capabilities()) {}
 
   void follow(WireScript script) { script_ = std::move(script); }
 
-  size_t allocate(std::span<Frame> frames) noexcept override { return inner_.allocate(frames); }
   size_t transmit(Time now, std::span<const Frame> frames) noexcept override;
-  size_t reserve(std::span<FrameBuffer> buffers) noexcept override { return inner_.reserve(buffers); }
   void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override;
   size_t send(Time now, std::span<FrameBuffer> buffers) noexcept override;
-  void cancel(std::span<const FrameBuffer> buffers) noexcept override { inner_.cancel(buffers); }
   void discard(std::span<const FrameBuffer> buffers) noexcept override;
-  uint32_t length(FrameBuffer buffer) const noexcept override { return inner_.length(buffer); }
   size_t receive(Time now, std::span<Frame> frames) noexcept override;
-  void release(std::span<const Frame> frames) noexcept override { inner_.release(frames); }
-  Time next_event() const noexcept override { return inner_.next_event(); }
   Capabilities capabilities() const noexcept override { return capabilities_; }
-  PortCounters counters() const override { return inner_.counters(); }
 
  private:
   Passage keep(Time at, bool from_nic, const Frame& frame);
   /// Whether `frame`, the next to be sent, is lost. Once for a frame, however often the port refuses it.
   bool is_lost(Time now, const Frame& frame);
 
-  FramePort& inner_;
   const MacAddress mac_;
   WireLog& log_;
   const Capabilities capabilities_;
