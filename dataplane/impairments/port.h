@@ -10,6 +10,7 @@
 #include "dataplane/impairments/impairments.h"
 #include "dataplane/impairments/queue.h"
 #include "dataplane/ports/forwarding_port.h"
+#include "dataplane/ports/frame_port.h"
 
 namespace rankwire {
 

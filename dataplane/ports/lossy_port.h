@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "dataplane/ports/forwarding_port.h"
+#include "dataplane/ports/frame_port.h"
 
 namespace rankwire {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dataplane/ports/forwarding_port.h"
+#include "dataplane/ports/frame_port.h"
 #include "dataplane/switch/mac_table.h"
 
 namespace rankwire {

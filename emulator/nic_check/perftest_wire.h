@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "dataplane/ports/forwarding_port.h"
+#include "dataplane/ports/frame_port.h"
 #include "emulator/nic_check/wire_log.h"
 
 namespace rankwire {
