@@ -1,3 +1,5 @@
+#include "emulator/cli/command_line.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
