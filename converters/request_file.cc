@@ -4,12 +4,12 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/input_file.h"
 
 namespace rankwire {
 namespace {
@@ -105,9 +105,7 @@ int64_t tokens_of(const std::string& place, const char* what, std::string_view t
 }  // namespace
 
 std::vector<ServedRequest> read_requests(const std::string& file, size_t most) {
-  if (std::filesystem::is_directory(file)) fail_input("{}: is a directory, not a CSV file of requests", file);
-  std::ifstream in(file);
-  if (!in) fail_input("{}: the file of requests cannot be read", file);
+  std::ifstream in = open_input(file, "a CSV file of requests");
   std::vector<ServedRequest> requests;
   std::optional<int64_t> begin;
   size_t number = 0;

@@ -1,7 +1,6 @@
 #include "proto/byte_stream.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "base/stop.h"
 
 namespace rankwire {
@@ -23,13 +23,10 @@ constexpr size_t kBufferSize = 256 * 1024;
 /// An open file.
 class Descriptor {
  public:
-  explicit Descriptor(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit Descriptor(const std::string& path) {
+    require_file(path, "a file");
+    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd_ < 0) fail_input("{}: cannot open: {}", path, system_error(errno));
-    struct stat status {};
-    if (::fstat(fd_, &status) == 0 && S_ISDIR(status.st_mode)) {
-      ::close(fd_);
-      fail_input("{}: is a folder, not a file", path);
-    }
   }
   Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
   ~Descriptor() {
@@ -39,7 +36,7 @@ class Descriptor {
   int release() { return std::exchange(fd_, -1); }
 
  private:
-  int fd_;
+  int fd_ = -1;
 };
 
 class PlainSource final : public ByteSource {

@@ -93,6 +93,11 @@ int compare_runs(const CompareRequest& request) {
   nlohmann::ordered_json json = comparison_json(comparison);
   nlohmann::ordered_json figures = json;
   figures["certification"] = {{"resolvable", resolvable}};
+  // Of the side that has no operations, which gates may ask for.
+  for (const RunRecords* side : {&bases, &others}) {
+    const auto config = nlohmann::ordered_json::parse(side->front().config(), nullptr, false);
+    if (lacks_operations(config)) figures["config"] = config;
+  }
   gating.judge("compare", figures);
   gating.add_to(json);
   if (request.form == OutputForm::kJson) {

@@ -23,7 +23,9 @@
 #include "emulator/cli/scratch_folder.h"
 #include "emulator/machines/launch.h"
 #include "emulator/machines/machines.h"
+#include "emulator/record/database.h"
 #include "emulator/record/reader.h"
+#include "emulator/record/record_version.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/band.h"
 #include "emulator/report/cluster.h"
@@ -265,6 +267,8 @@ int draw_report(const ReportRequest& request) {
   if (reader.at_work())
     log_warning(
         fmt::format("{}: a run is writing into this folder; this is what it has recorded so far", folder.string()));
+  if (const std::string text = absence_text(Database(folder / "run.sqlite", Database::Access::kRead)); !text.empty())
+    log_warning(fmt::format("{}: {}", folder.string(), text));
   // First, since it can be shown where no file can be written.
   if (gating.is_asked() || request.form == OutputForm::kJson) {
     nlohmann::ordered_json json = rankwire::summary(reader);

@@ -16,8 +16,9 @@
 namespace rankwire {
 namespace {
 
+constexpr int64_t kLargestMessage = std::numeric_limits<int32_t>::max();
+
 void validate(const ScheduleRequest& request, const ScheduleOptions& options) {
-  constexpr int64_t kLargestMessage = std::numeric_limits<int32_t>::max();
   const size_t positions = std::max<size_t>(request.members, request.aggregation.size());
   if (request.position >= positions || request.root >= request.members)
     fail_input("position {} and root {} must be below the {} members of the group", request.position, request.root,
@@ -110,6 +111,16 @@ Schedule built_schedule(const ScheduleRequest& request, const ScheduleOptions& o
   return builder.finish();
 }
 
+/// By which key messages become larger, and so fewer.
+const char* way_to_larger_messages(const ScheduleRequest& request, const ScheduleOptions& options,
+                                   const Slicing& slicing) {
+  if (!options.nccl) return options.chunk.count < kLargestMessage ? "use a larger chunk" : "use more channels";
+  if (slicing.protocol != NcclProtocol::kSimple) return "set collectives.nccl.protocol to simple";
+  if (default_algorithm(request.operation) != Algorithm::kRing)
+    return "raise collectives.nccl.p2p_chunk, of which an eighth of collectives.nccl.buffer is the most";
+  return "raise collectives.nccl.buffer";
+}
+
 }  // namespace
 
 ScheduleRequest with_blocks(ScheduleRequest request, std::span<const Bytes> blocks) {
@@ -153,7 +164,8 @@ Schedule make_schedule(const ScheduleRequest& request, const ScheduleOptions& op
   try {
     schedule = built_schedule(request, options, algorithm, slicing);
   } catch (const Error& error) {  // a step or a slice that no number is left for
-    fail_input("{}: {}: {}", options.chunk_key, to_string(request.operation), error.what());
+    fail_input("{}: {}: {}: {}", options.chunk_key, to_string(request.operation), error.what(),
+               way_to_larger_messages(request, options, slicing));
   }
   if (!options.nccl || !options.nccl->clear_to_send) return schedule;
   return with_clear_to_send(schedule, slicing.messages_in_flight, request.local);

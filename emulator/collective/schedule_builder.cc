@@ -113,8 +113,8 @@ uint32_t ScheduleBuilder::slices(Extent extent) const {
   const Bytes size = slicing_.slice_of(extent.bytes, request_.element);
   const int64_t count = (extent.bytes.count + size.count - 1) / size.count;
   if (count > static_cast<int64_t>(MessageId::kMaxSlices))
-    fail_input("a step of {} bytes needs {} slices of {} bytes, but at most {} can be named: use a larger chunk",
-               extent.bytes.count, count, size.count, MessageId::kMaxSlices);
+    fail_input("a step of {} bytes needs {} slices of {} bytes, but at most {} can be named", extent.bytes.count, count,
+               size.count, MessageId::kMaxSlices);
   return static_cast<uint32_t>(count);
 }
 
@@ -146,9 +146,8 @@ uint32_t ScheduleBuilder::add(StepKind kind, uint32_t peer, uint32_t step, uint3
 uint32_t ScheduleBuilder::add(StepKind kind, uint32_t peer, uint32_t step, uint32_t slice, Extent extent,
                               std::span<const uint32_t> after) {
   if (step >= MessageId::kMaxSteps)
-    fail_input(
-        "{} bytes among {} members need more than the {} steps that can be named: use a larger chunk or fewer members",
-        request_.bytes.count, members(), MessageId::kMaxSteps);
+    fail_input("{} bytes among {} members need more than the {} steps that can be named", request_.bytes.count,
+               members(), MessageId::kMaxSteps);
   const uint32_t index = static_cast<uint32_t>(steps_.size());
   for (const uint32_t predecessor : after) edges_.emplace_back(predecessor, index);
   steps_.push_back(

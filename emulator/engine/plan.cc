@@ -66,11 +66,12 @@ class Planner {
                                : plan_.bytes_local) += c.bytes_per_iteration;
       const uint32_t times = workload_.iterations_of(c.job, iterations);
       if (uint64_t{c.messages_per_iteration} * times > UINT32_MAX) {
+        const ScheduleOptions& options = *by_job_[workload_.jobs.empty() ? 0 : c.job.value];
         fail_input(
             "{}: {} iterations of {} messages from rank {} to rank {} exceed the 2^32 that a connection can number; "
-            "raise the chunk or lower the iterations",
-            by_job_[workload_.jobs.empty() ? 0 : c.job.value]->chunk_key, times, c.messages_per_iteration,
-            c.source.value, c.destination.value);
+            "raise {} or lower the iterations",
+            options.chunk_key, times, c.messages_per_iteration, c.source.value, c.destination.value,
+            options.nccl ? "buffer and p2p_chunk" : "the chunk");
       }
     }
     return std::move(plan_);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "emulator/input/compute_schema.h"
 
 namespace rankwire {
@@ -141,11 +142,7 @@ class TableReader {
 
 std::vector<KernelRow> read_kernel_table(const std::filesystem::path& file,
                                          const std::function<std::vector<RankId>(const std::string&)>& members_of) {
-  std::error_code unknown;  // is told when the file is opened
-  if (std::filesystem::is_directory(file, unknown))
-    fail_input("{}: is a directory, not a table of kernels", file.string());
-  std::ifstream in(file);
-  if (!in) fail_input("{}: the table of kernels cannot be read", file.string());
+  std::ifstream in = open_input(file, "a table of kernels");
   TableReader reader(members_of);
   std::vector<KernelRow> rows;
   size_t number = 0;

@@ -17,6 +17,7 @@
 #include "emulator/input/collective_schema.h"
 #include "emulator/input/compute_schema.h"
 #include "emulator/input/config.h"
+#include "emulator/input/config_version.h"
 #include "emulator/input/congestion_schema.h"
 #include "emulator/input/dilation_schema.h"
 #include "emulator/input/fabric_schema.h"
@@ -334,6 +335,8 @@ void describe_run(Visitor& visit, RunConfig& config) {
 
 template <class Visitor>
 void describe_config(Visitor& visit, RunConfig& config) {
+  uint32_t version = kConfigurationVersion;  // whatever is read is brought up to it
+  visit.field("version", version, ConfigurationVersion{});
   visit.field("name", config.name, FolderName{});
   visit.field("seed", config.seed, Integer<uint64_t>{});
   visit.section_unless(!config.jobs.empty(), "workload", [&](auto& keys) { describe_workload(keys, config.workload); });

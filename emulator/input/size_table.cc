@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "emulator/input/units.h"
 
 namespace rankwire {
@@ -35,11 +36,7 @@ SizePoint size_point(const std::string& line, const SizePoint* before) {
 }  // namespace
 
 std::vector<SizePoint> read_size_table(const std::filesystem::path& file) {
-  std::error_code unknown;  // is told when the file is opened
-  if (std::filesystem::is_directory(file, unknown))
-    fail_input("{}: is a directory, not a table of sizes", file.string());
-  std::ifstream in(file);
-  if (!in) fail_input("{}: the table of sizes cannot be read", file.string());
+  std::ifstream in = open_input(file, "a table of sizes");
   std::vector<SizePoint> points;
   bool has_heading = false;
   size_t number = 0;

@@ -6,13 +6,12 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <sstream>
 
+#include "base/input_file.h"
 #include "base/utf8.h"
 
 namespace rankwire {
@@ -212,10 +211,7 @@ void Tree::erase(std::string_view key) {
 }
 
 Tree read_yaml_file(const std::filesystem::path& file) {
-  std::error_code unknown;  // is told when the file is opened
-  if (std::filesystem::is_directory(file, unknown)) fail_input("{}: is a directory, not a YAML file", file.string());
-  std::ifstream stream(file);
-  if (!stream) fail_input("{}: cannot be read: {}", file.string(), std::strerror(errno));
+  std::ifstream stream = open_input(file, "a YAML file");
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   const Locator locate(file.string(), std::filesystem::absolute(file).parent_path());
   try {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "emulator/record/columns.h"
+#include "emulator/record/record_version.h"
 #include "emulator/record/table_pages.h"
 
 namespace rankwire {
@@ -146,10 +147,9 @@ void BulkReader::for_each_communicating_node(const std::function<void(const Comm
   if (const auto pages = TablePages::open(file_, "nodes")) return add_nodes(*pages, visit);
   // A record of an earlier version may not have all of them.
   const auto or_else = [&](const char* column, const char* absent) {
-    const std::string known = fmt::format("SELECT count(*) FROM pragma_table_info('nodes') WHERE name='{}'", column);
-    return database_.integer(known) > 0 ? column : absent;
+    return column_or(database_, "nodes", column, absent);
   };
-  const char* const peer = or_else("peer", "NULL");
+  const std::string peer = or_else("peer", "NULL");
   Statement rows = database_.prepare(fmt::format(
       "SELECT rank, node, job, kind, \"group\", {}, {}, {} FROM nodes WHERE \"group\"<>'' OR {} IS NOT NULL "
       "ORDER BY rank, node",

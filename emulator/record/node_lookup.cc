@@ -1,13 +1,13 @@
 #include "emulator/record/node_lookup.h"
 
 #include "emulator/record/columns.h"
+#include "emulator/record/record_version.h"
 
 namespace rankwire {
 
 std::string node_columns(const Database& database) {
   const auto or_else = [&](const char* column, const char* absent) {
-    const std::string known = fmt::format("SELECT count(*) FROM pragma_table_info('nodes') WHERE name='{}'", column);
-    return database.integer(known) > 0 ? column : absent;
+    return column_or(database, "nodes", column, absent);
   };
   return fmt::format("rank, node, id, name, kind, \"group\", group_size, bytes, recorded_ps, job, {}, {}, {}, {}",
                      or_else("timed_by", "''"), or_else("sequence", "0"), or_else("peer", "NULL"), or_else("tag", "0"));

@@ -10,14 +10,15 @@
 #include <string_view>
 #include <vector>
 
+#include "base/longest_time.h"
 #include "base/message.h"
 #include "emulator/record/database.h"
 
 namespace rankwire {
 namespace {
 
-/// Longest time, 26 days to either side of the begin: sums and differences of a few of them are no overflow.
-constexpr int64_t kLongest = int64_t{1} << 61;
+/// Of times, to either side of the begin.
+constexpr int64_t kLongest = kLongestTold.ps;
 /// Nodes of a rank are numbered without gaps, but for those that a record does not describe.
 constexpr int64_t kUndescribedNodes = 1 << 20;
 
@@ -42,6 +43,9 @@ bool is_amount(std::string_view column) {
 }
 
 std::optional<Range> range_of(std::string_view table, std::string_view column, int64_t nodes) {
+  // Sums over nodes, of as many at once as a rank may compute, end where no sum fits.
+  if (table == "compute_times" && column == "time_ps") return Range{0, INT64_MAX};
+  if (table == "compute_variation" && column.ends_with("_ps")) return Range{-INT64_MAX, INT64_MAX};
   if (column == "completion_ps" || column.ends_with("interval_ps")) return Range{0, kLongest};
   if (column.ends_with("_ps")) return Range{-kLongest, kLongest};
   if (column == "node") return Range{0, nodes + kUndescribedNodes};

@@ -5,6 +5,7 @@
 
 #include "emulator/record/columns.h"
 #include "emulator/record/reader.h"
+#include "emulator/record/record_version.h"
 #include "emulator/record/run_store.h"
 
 namespace rankwire {
@@ -71,9 +72,17 @@ std::optional<RateSampling> RunReader::rates(const RecordedRun& run) const {
                            .port = PortId(small(ports, 1)),
                            .tx = Bytes(ports.integer(2)),
                            .rx = Bytes(ports.integer(3))});
+  // Records did not always say between whom, which flows tell as well.
+  const auto end_of = [&](const char* column) {
+    return column_or(database_, "allowances", column,
+                     fmt::format("(SELECT {} FROM flows WHERE flows.run=allowances.run AND "
+                                 "flows.connection=allowances.connection LIMIT 1)",
+                                 column));
+  };
   Statement rows = database_.prepare(
-      "SELECT time_ps, connection, member, source, destination, rate_bps, lowest_rate_bps, window_bytes, "
-      "smallest_window_bytes FROM allowances WHERE run=? ORDER BY time_ps, rowid");
+      fmt::format("SELECT time_ps, connection, member, {}, {}, rate_bps, lowest_rate_bps, window_bytes, "
+                  "smallest_window_bytes FROM allowances WHERE run=? ORDER BY time_ps, rowid",
+                  end_of("source"), end_of("destination")));
   rows.bind(run.run);
   while (rows.step())
     rates.allowances.push_back({.time = Time(rows.integer(0)),

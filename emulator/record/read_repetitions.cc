@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "emulator/record/columns.h"
 #include "emulator/record/reader.h"
+#include "emulator/record/record_version.h"
 
 namespace rankwire {
 namespace {
@@ -67,6 +68,7 @@ void RunReader::show(uint32_t repetition) {
 }
 
 void RunReader::read_warnings() {
+  if (std::string text = absence_text(database_); !text.empty()) warnings_.push_back(std::move(text));
   Statement warnings = database_.prepare("SELECT warning >> 32, text FROM warnings ORDER BY warning");
   while (warnings.step()) {
     const bool is_of_repetition =

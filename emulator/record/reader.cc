@@ -9,6 +9,7 @@
 
 #include "base/transport_counters.h"
 #include "emulator/record/columns.h"
+#include "emulator/record/record_version.h"
 #include "emulator/record/schema.h"
 
 namespace rankwire {
@@ -35,57 +36,6 @@ bool is_locked(const std::filesystem::path& folder) {
   return locked;
 }
 
-/// " of rankwire 0.1.0", where the record says it.
-std::string writer_of(const Database& database) {
-  try {
-    Statement row = database.prepare("SELECT value FROM record WHERE key='version'");
-    if (row.step()) return " of rankwire " + row.text(0);
-  } catch (const Error&) {  // there is no such table in this version
-  }
-  return {};
-}
-
-/// What the program that wrote a record drew of it.
-std::string drawn_beside(const std::filesystem::path& file) {
-  std::string names;
-  for (const char* name : {"summary.json", "report.html", "operations.csv"}) {
-    if (std::filesystem::exists(file.parent_path() / name)) names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  return names.empty() ? "" : "; what that program drew is still there: " + names;
-}
-
-/// Columns that older records do not have, which readers do without.
-constexpr std::pair<std::string_view, std::string_view> kDispensable[] = {
-    {"nodes", "timed_by"}, {"nodes", "sequence"}, {"nodes", "peer"}, {"nodes", "tag"}};
-
-/// A column may have been added without another version. Tables that are missing are not asked for.
-void require_columns(const Database& database, const std::filesystem::path& file) {
-  static const std::vector<std::pair<std::string, std::string>> columns = [] {
-    Database schema(":memory:", Database::Access::kCreate);
-    schema.execute(kRecordSchema);
-    std::vector<std::pair<std::string, std::string>> list;
-    Statement rows =
-        schema.prepare("SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type='table'");
-    while (rows.step()) {
-      const std::string table = rows.text(0), column = rows.text(1);
-      const bool dispensable = std::ranges::any_of(
-          kDispensable, [&](const auto& known) { return known.first == table && known.second == column; });
-      if (!dispensable) list.emplace_back(table, column);
-    }
-    return list;
-  }();
-  Statement has = database.prepare("SELECT count(*), total(name=?) FROM pragma_table_info(?)");
-  for (const auto& [table, column] : columns) {
-    has.bind(column, table);
-    has.step();
-    const bool missing = has.integer(0) > 0 && has.real(1) == 0;
-    has.reset();
-    if (missing)
-      fail_input("{}: a record{} without the column {}.{}, which this program reads{}", file.string(),
-                 writer_of(database), table, column, drawn_beside(file));
-  }
-}
-
 }  // namespace
 
 void require_run_record(const std::filesystem::path& file) {
@@ -102,12 +52,7 @@ void require_run_record(const std::filesystem::path& file) {
       fail_input("{}: is empty; the run that made it could not write, perhaps to a full disk", file.string());
     fail_input("{}: not a run record", file.string());
   }
-  const int64_t version = database.integer("PRAGMA user_version");
-  if (version != kRecordVersion) {
-    fail_input("{}: record version {}{}, but this program reads version {}{}", file.string(), version,
-               writer_of(database), kRecordVersion, drawn_beside(file));
-  }
-  require_columns(database, file);
+  require_known_version(database, file);
 }
 
 RunReader::RunReader(const std::filesystem::path& folder) : folder_(folder), database_(opened(folder / "run.sqlite")) {
@@ -206,7 +151,9 @@ void RunReader::read_jobs() {
     job.start = duration(rows, 6);
     job.color = rows.text(7);
   }
-  Statement alone = database_.prepare("SELECT job, model, completion_ps, unharmed_ps FROM jobs_alone ORDER BY job");
+  if (!has_table("jobs_alone")) return;
+  Statement alone = database_.prepare(fmt::format("SELECT job, model, completion_ps, {} FROM jobs_alone ORDER BY job",
+                                                  column_or(database_, "jobs_alone", "unharmed_ps", "NULL")));
   while (alone.step()) {
     JobAlone& job = alone_.emplace_back(JobAlone{JobId(small(alone, 0)), alone.text(1), duration(alone, 2), {}});
     if (const auto ps = alone.optional_integer(3)) job.unharmed = Duration(*ps);

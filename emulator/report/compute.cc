@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "base/longest_time.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
@@ -27,12 +28,14 @@ struct RunTimes {
     for (const ComputeTimeRow& row : record.compute_times(run)) {
       const auto known = std::ranges::find(models, row.model, &ComputeTimeRow::model);
       ComputeTimeRow& sum = known != models.end() ? *known : models.emplace_back(ComputeTimeRow{.model = row.model});
-      sum.nodes += row.nodes, sum.time += row.time;
+      sum.nodes += row.nodes, sum.time = bounded_sum(sum.time, row.time);
     }
     std::ranges::stable_sort(models, std::greater<>(), &ComputeTimeRow::time);
     for (const ComputeVariationRow& row : record.compute_variation(run)) {
       ranks[row.rank] = row;
-      all.jitter += row.jitter, all.noise += row.noise, all.slowed += row.slowed;
+      all.jitter = bounded_sum(all.jitter, row.jitter);
+      all.noise = bounded_sum(all.noise, row.noise);
+      all.slowed = bounded_sum(all.slowed, row.slowed);
     }
   }
 };

@@ -1,10 +1,8 @@
 #include "emulator/report/nccl_tests.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -15,6 +13,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "emulator/report/json_problem.h"
 
 namespace rankwire {
@@ -214,8 +213,7 @@ void read_json(ClusterMeasurement& measurement, const std::string& text) {
 
 ClusterMeasurement read_nccl_tests(const std::filesystem::path& file) {
   ClusterMeasurement measurement{.file = file.string()};
-  std::ifstream stream(file);
-  if (!stream) fail_input("{}: cannot be read: {}", file.string(), std::strerror(errno));
+  std::ifstream stream = open_input(file, "what nccl-tests printed");
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '{') {

@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "base/measured_collective.h"
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/format.h"
@@ -61,9 +60,9 @@ bool read_field(std::string_view field, T& value) {
 }
 
 ReplayFigures read_replay_csv(const std::filesystem::path& file) {
-  std::ifstream stream(file);
+  std::ifstream stream = open_input(file, "a replay.csv");
   std::string line;
-  if (!stream || !std::getline(stream, line)) fail_input("{}: cannot be read, or is empty", file.string());
+  if (!std::getline(stream, line)) fail_input("{}: is empty", file.string());
   if (line != kReplayColumns)
     fail_input("{}:1: is not a replay.csv, whose first line is {}", file.string(), kReplayColumns);
   ReplayFigures figures;

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "emulator/suite/metric_path.h"
 
 namespace rankwire {
@@ -114,11 +113,7 @@ std::vector<Gate> parse_gates(std::string_view text, const std::string& name) {
 }
 
 std::vector<Gate> read_gates(const std::filesystem::path& file) {
-  std::error_code unknown;
-  if (std::filesystem::is_directory(file, unknown))
-    fail_input("{}: is a directory, not a file of gates", file.string());
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) fail_input("{}: cannot be read: {}", file.string(), std::strerror(errno));
+  std::ifstream stream = open_input(file, "a file of gates");
   std::ostringstream text;
   text << stream.rdbuf();
   return parse_gates(text.str(), file.string());

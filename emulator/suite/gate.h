@@ -36,11 +36,14 @@ struct GateResult {
   std::string text;                          ///< "ratio: 1.432 is above 1.1"
 };
 
+/// Whether a run of this configuration recorded no operations (`record.operations: none`).
+bool lacks_operations(const nlohmann::ordered_json& config);
+
 /// Each gate on `document`: a summary or a comparison, whose `verdict` says how the run ended. A figure that the run
 /// has not is inconclusive in an inconclusive run, and else a failure, as is any figure that is not there of a run that
 /// did not end well. So is a ratio, a bus bandwidth or a completion time that is nearer to the bound than the part that
 /// `certification.resolvable` says. Throws Error(kInput), with the gate's origin, for a figure that nobody knows or
-/// whose unit is another.
+/// whose unit is another, and for one of operations where `config` of the document says that none was recorded.
 std::vector<GateResult> check_gates(const std::vector<Gate>& gates, const nlohmann::ordered_json& document);
 
 /// 1 where one is broken, else 3 where one is inconclusive, else 0.

@@ -59,12 +59,22 @@ double resolvable_part(const Json& document, const std::string& path) {
   return part.is_number() ? part.get<double>() : 0;
 }
 
+/// Whether the figure comes of single operations.
+bool is_of_operations(std::string_view path) {
+  constexpr std::array<std::string_view, 7> kOfOperations = {"operations", "critical_path", "waterfall",      "slack",
+                                                             "collective", "requests",      "slow_operations"};
+  return std::ranges::find(kOfOperations, path.substr(0, path.find_first_of(".["))) != kOfOperations.end();
+}
+
 class GateCheck {
  public:
   GateCheck(const Gate& gate, const Json& document)
       : gate_(gate), document_(document), verdict_(verdict_word(document)), words_(words_of(gate)) {}
 
   GateResult result() const {
+    if (is_of_operations(gate_.path) && lacks_operations(document_.value("config", Json())))
+      fail_input("{}: '{}' needs 'record.operations: all', without which nothing is known of single operations",
+                 gate_.origin, gate_.path);
     try {
       return judged(select_metric(document_, gate_.path));
     } catch (const Error& error) {
@@ -209,6 +219,11 @@ CaseVerdict case_verdict(const std::string& word) {
 }
 
 }  // namespace
+
+bool lacks_operations(const Json& config) {
+  const Json::json_pointer key("/record/operations");
+  return config.is_object() && config.contains(key) && config.at(key) == "none";
+}
 
 std::vector<GateResult> check_gates(const std::vector<Gate>& gates, const Json& document) {
   std::vector<GateResult> results;

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "emulator/report/json_problem.h"
 #include "emulator/report/output_file.h"
 #include "emulator/suite/suite.h"
@@ -146,8 +147,7 @@ void write_suite(const SuiteResult& suite, const std::filesystem::path& file) {
 }
 
 SuiteResult read_suite(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) fail_input("{}: cannot be read", file.string());
+  std::ifstream stream = open_input(file, "the result of a suite");
   std::ostringstream text;
   text << stream.rdbuf();
   const Json json = parse_json(text.str(), file.string(), "is not the result of a suite");

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "emulator/report/output_file.h"
 #include "emulator/workload/node_reader.h"
 #include "proto/chakra.pb.h"
@@ -321,8 +322,7 @@ void write_model(const TraceModel& model, const std::string& file) {
 }
 
 TraceModel read_model(const std::string& file) {
-  std::ifstream stream(file);
-  if (!stream) fail_input("{}: cannot open the model", file);
+  std::ifstream stream = open_input(file, "a model of traces");
   try {
     const Json json = Json::parse(stream);
     const ModelReader reader(json, "", {"rankwire_trace_model", "families"});

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/longest_time.h"
 #include "proto/attributes.h"
 
 namespace rankwire {
@@ -105,7 +106,7 @@ void NodeReader::read(const TraceNode& in, Node& out) const {
   out.id = in.id;
   out.name = in.name;
   out.kind = kind_of(in);
-  const int64_t longest = Duration::max().ps / in.unit.ps;
+  const int64_t longest = kLongestTold.ps / in.unit.ps;
   if (in.duration > static_cast<uint64_t>(longest)) {
     fail_node(in, "a duration of {} {}, the most is {}", in.duration, in.unit == nanoseconds(1) ? "ns" : "us", longest);
   }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "emulator/workload/trace_files.h"
 
 namespace rankwire {
@@ -116,8 +117,7 @@ std::string groups_beside(const std::vector<std::string>& traces) {
 }
 
 std::vector<GroupDefinition> read_groups_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) fail_input("{}: cannot open the process groups", path);
+  std::ifstream file = open_input(path, "a file of process groups");
   try {
     const Json groups = Json::parse(file);
     if (!groups.is_object()) fail_input("the process groups must be an object {{\"name\": [ranks]}}");

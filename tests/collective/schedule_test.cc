@@ -1,9 +1,12 @@
 // Every algorithm, executed: each member ends with what the operation defines, in any order of execution.
 #include "emulator/collective/schedule.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <map>
+#include <string>
 #include <tuple>
 
 #include "base/error.h"
@@ -11,6 +14,9 @@
 
 namespace rankwire {
 namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 constexpr Operation kData[] = {Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather,
                                Operation::kBroadcast, Operation::kReduce,        Operation::kAllToAll,
@@ -184,6 +190,31 @@ TEST(Schedule, RefusesWhatAMessageCannotName) {
   EXPECT_THROW(
       make_schedule({.operation = Operation::kAllReduce, .members = (1 << 15) + 2, .bytes = Bytes(1 << 17)}, {}),
       Error);
+}
+
+// With NCCL's rules `chunk` decides nothing. A ring of two in protocol Simple sends messages of two eighths of the
+// buffer; LL has steps of its own; what goes from point to point goes in chunks of their own.
+TEST(Schedule, NamesTheKeyThatMakesMessagesLarger) {
+  const auto error_of = [](ScheduleRequest request, ScheduleOptions options) -> std::string {
+    request.members = 2;
+    try {
+      make_schedule(request, options);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "made";
+  };
+  const NcclProfile simple{.protocol = NcclProtocol::kSimple, .buffer = Bytes(64 << 10), .p2p_chunk = Bytes(4 << 10)};
+  NcclProfile ll = simple;
+  ll.protocol = NcclProtocol::kLl;
+  const ScheduleRequest broadcast{.operation = Operation::kBroadcast, .bytes = Bytes(int64_t{1} << 36)};
+  const ScheduleRequest transfer{.operation = Operation::kPointToPoint, .bytes = Bytes(int64_t{1} << 36)};
+  EXPECT_THAT(error_of(broadcast, {.nccl = simple}), EndsWith(" can be named: raise collectives.nccl.buffer"));
+  EXPECT_THAT(error_of(broadcast, {.nccl = ll}), EndsWith(" can be named: set collectives.nccl.protocol to simple"));
+  EXPECT_THAT(error_of(transfer, {.nccl = simple}), HasSubstr(" can be named: raise collectives.nccl.p2p_chunk"));
+  EXPECT_THAT(error_of(transfer, {.chunk = Bytes(1024)}), EndsWith(" can be named: use a larger chunk"));
+  const ScheduleRequest largest{.operation = Operation::kPointToPoint, .bytes = Bytes(int64_t{1} << 50)};
+  EXPECT_THAT(error_of(largest, {.chunk = Bytes(INT32_MAX)}), EndsWith(" can be named: use more channels"));
 }
 
 TEST(Schedule, RefusesContradictions) {

@@ -503,7 +503,7 @@ TEST_F(Pytorch, WrongInputIsNamed) {
   EXPECT_THAT(error_of(std::string("\x1F\x8B\x08\0\0\0\0\0\0\x03", 10)),
               HasSubstr("wrong.json: the compressed stream ends too early"));
   EXPECT_THAT([&] { pair_pytorch_files({folder_.path()}); },
-              ::testing::ThrowsMessage<Error>(EndsWith("is a folder, not a file")));
+              ::testing::ThrowsMessage<Error>(EndsWith("is a directory, not a file")));
   for (const char* duration : {R"("soon")", "null", "1e99", "[]"})
     EXPECT_THAT(error_of(fmt::format(
                     R"({{"traceEvents": [{{"ph": "X", "cat": "cpu_op", "tid": 1, "ts": 1, "dur": {}}}]}})", duration)),

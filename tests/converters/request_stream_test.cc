@@ -168,7 +168,7 @@ TEST_F(RequestFile, NamesTheLineThatIsWrong) {
   refuse("0,1,2\n1,1,-3\n", "requests.csv:2: output tokens are '-3'");
   refuse("5,1,2\n4,1,2\n", "requests.csv:2: arrives before the request of the line before it");
   refuse("time,in,out\n", "requests.csv: has no requests");
-  expect_refused("/absent.csv: the file of requests cannot be read", [] { read_requests("/absent.csv", 1); });
+  expect_refused("/absent.csv: cannot be read: No such file or directory", [] { read_requests("/absent.csv", 1); });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 namespace rankwire {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -492,6 +493,52 @@ simulation:
   EXPECT_EQ(resolved_json(load_config(write(resolved, "resolved.json"), {})), resolved);
   // Without the fidelity its files are not asked for, but ports are.
   EXPECT_THAT(error_of("workload: {traces: w}\nsimulation: {astra: {network: n.yml}}\n"), HasSubstr("ports: has 0"));
+}
+
+TEST_F(Config, ANewerVersionIsRefused) {
+  EXPECT_THAT(resolved_json(load(kMinimal)), HasSubstr(R"("version": 1)"));
+  EXPECT_EQ(resolved_json(load(std::string("version: 1\n") + kMinimal)), resolved_json(load(kMinimal)));
+  EXPECT_THAT(error_of(std::string("version: 2\n") + kMinimal),
+              AllOf(HasSubstr(":1: version: 2 is newer than 1"), HasSubstr("take a newer one")));
+  EXPECT_THAT(error_of(std::string("version: 0\n") + kMinimal), HasSubstr(":1: version: 0 is outside 1 .."));
+}
+
+// As the first version of the documents described it: every key still means what it meant.
+TEST_F(Config, AnEarlyConfigurationMeansTheSame) {
+  const RunConfig config = load(R"(
+name: lab
+workload:
+  generate:
+    {layers: 32, hidden: 4096, sequence: 2048, vocabulary: 50257, micro_batches: 8, data_type: bf16, tensor_parallel: 4,
+     pipeline_parallel: 2, data_parallel: 2, peak: 312Tflops}
+  iterations: 2
+compute: {source: roofline, peak: 312Tflops, memory_bandwidth: 16Tbps}
+hosts: {count: 4, npus: 4, nics: 1}
+mapping: {policy: block}
+local: {bandwidth: 2400Gbps, latency: 500ns}
+collectives: {channels: 2, chunk: 256KiB, reduce_bandwidth: 800Gbps}
+ports:
+  - {name: a, device: memory, rate: 100Gbps}
+  - {name: b, device: memory, rate: 100Gbps}
+  - {name: c, device: memory, rate: 100Gbps}
+  - {name: d, device: memory, rate: 100Gbps}
+switch: {latency: 800ns, link_latency: 15ns, buffer: 32MiB, ecn_threshold: 1MiB, loss: 1%}
+transport: {profile: mlx5, mtu: 2048B, verb: send_imm, window: 128, timeout: 14, dscp: 26, ecn: on}
+run: {deadline: 120s}
+dut: {model: a model}
+)");
+  ASSERT_TRUE(config.workload.generate);
+  EXPECT_EQ(config.workload.iterations, 2u);
+  EXPECT_EQ(config.hosts.npus, 4u);
+  EXPECT_EQ(config.hosts.local_latency, nanoseconds(500));
+  EXPECT_EQ(config.collectives.channels, 2u);
+  EXPECT_EQ(config.collectives.chunk, Bytes(256 << 10));
+  EXPECT_EQ(config.ports[3].rate, Bandwidth(100'000'000'000));
+  EXPECT_EQ(config.transport.mtu, 2048u);
+  EXPECT_EQ(config.transport.window, 128u);
+  EXPECT_EQ(config.transport.timeout, 14u);
+  EXPECT_EQ(config.run.deadline, seconds(120));
+  EXPECT_EQ(config.dut.at("model"), "a model");
 }
 
 TEST_F(Config, ResolvedValuesCarryUnits) {

@@ -45,7 +45,7 @@ const WrongBackground kWrongBackgrounds[] = {
      ":2: background[0].size: '64' has no unit; write for example 64KiB; or a distribution: web_search, storage, or a "
      "file FILE.csv"},
     {"SizeInNoFile", "  - {name: a, pattern: incast, to: p1, size: /nowhere/sizes.csv, rate: 1Gbps}\n",
-     ":2: background[0].size: /nowhere/sizes.csv: the table of sizes cannot be read"},
+     ":2: background[0].size: /nowhere/sizes.csv: cannot be read: No such file or directory"},
     {"NoLoop", "  - {name: a, pattern: incast, to: p1, size: 1KiB}\n",
      ":2: background[0]: needs 'rate', by which each flow sends, or 'outstanding', the messages that it waits for"},
     {"FasterThanAnyPort", "  - {name: a, pattern: incast, to: p1, size: 1KiB, rate: 64Tbps}\n",

@@ -235,7 +235,7 @@ TEST(TraceStream, WhatCannotBeOpenedIsNamed) {
               ThrowsMessage<Error>(HasSubstr("/nonexistent/t.et: cannot open: No such file")));
   EXPECT_THAT([] { TraceWriter("/nonexistent/t.et"); },
               ThrowsMessage<Error>(HasSubstr("/nonexistent/t.et: cannot create: No such file")));
-  EXPECT_THAT([] { TraceReader("/"); }, ThrowsMessage<Error>(HasSubstr("is a folder, not a file")));
+  EXPECT_THAT([] { TraceReader("/"); }, ThrowsMessage<Error>(HasSubstr("is a directory, not a file")));
 }
 
 TEST(TraceStream, AFullDiskIsAnError) {

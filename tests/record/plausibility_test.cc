@@ -80,6 +80,14 @@ TEST_F(Plausibility, TakesNoCountBelowZero) {
   EXPECT_EQ(after("UPDATE ports SET marked=9223372036854775807"), "");
 }
 
+// A rank may compute a thousand nodes at once, so that together they take longer than anything in a run can.
+TEST_F(Plausibility, TakesSumsOverNodesAsLargeAsTheyGet) {
+  EXPECT_EQ(after("INSERT INTO compute_times VALUES(1, 0, 'recorded', 1024, 9223372036854775807);"
+                  "INSERT INTO compute_variation VALUES(1, 0, -9223372036854775807, 0, 9223372036854775807)"),
+            "");
+  EXPECT_THAT(after("UPDATE compute_times SET time_ps=-1"), HasSubstr("table compute_times"));
+}
+
 TEST_F(Plausibility, TakesNoTextForANumber) {
   EXPECT_THAT(after("UPDATE runs SET completion_ps='soon'"),
               HasSubstr("table runs, row with run 1: completion_ps is soon"));

@@ -485,6 +485,7 @@ TEST(RunRecord, ARecordOfAnotherVersionNamesBothVersions) {
   const Error error = failure(folder.path());
   EXPECT_EQ(error.kind(), ErrorKind::kInput);
   EXPECT_THAT(error.what(), HasSubstr("version 99"));
+  EXPECT_THAT(error.what(), HasSubstr(": take a newer one"));
   EXPECT_THAT(error.what(), HasSubstr(fmt::format("version {}", kRecordVersion)));
 }
 

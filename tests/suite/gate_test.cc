@@ -48,6 +48,22 @@ TEST(GateFile, TakesLinesCommentsAndYaml) {
   EXPECT_EQ(gates[2].unit, "us");
 }
 
+TEST(Gates, OfOperationsNeedThem) {
+  Json bare = Json::parse(R"({"verdict": "ok", "ratio": 1, "operations": {}, "critical_path": null,
+                              "config": {"record": {"operations": "none"}}})");
+  EXPECT_EQ(only_result("ratio <= 1", bare).verdict, CaseVerdict::kPass);
+  for (const char* gate : {"operations.all_reduce.p99 < 1s", "critical_path.time < 1s", "count(operations) > 0"}) {
+    try {
+      only_result(gate, bare);
+      ADD_FAILURE() << gate;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("needs 'record.operations: all'"));
+    }
+  }
+  bare["config"]["record"]["operations"] = "all";
+  EXPECT_EQ(only_result("critical_path.time < 1s", bare).verdict, CaseVerdict::kFail);
+}
+
 TEST(GateFile, NamesTheLineOfWhatIsWrong) {
   EXPECT_THAT(gate_error("ratio <= 1\nratio"), HasSubstr("gates:2: 'ratio' needs a figure"));
   EXPECT_THAT(gate_error("ratio = 1"), HasSubstr("compares by"));

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -10,7 +11,7 @@ import unittest
 
 import chakra
 import pcapng
-from rankwire import FAILED, OK, USAGE, RankwireTest, Run, rankwire, start, transformer
+from rankwire import BINARY, FAILED, OK, SOURCE, USAGE, RankwireTest, Run, rankwire, start, transformer
 
 RANKS = 4
 SIZE = 1 << 20
@@ -330,6 +331,21 @@ class OtherVersions(Failing):
         self.assert_one_line_error(rankwire("report", run.folder), USAGE, "of rankwire 0.0.8",
                                    "without the column warnings.text", "summary.json, report.html, operations.csv")
 
+    def test_an_early_one_of_this_version_is_read(self):
+        """What was not recorded yet is named; how the record is read in detail is in tests/record/older_record_test.cc."""
+        folder = self.folder / "early"
+        folder.mkdir()
+        with contextlib.closing(sqlite3.connect(folder / "run.sqlite")) as connection:
+            connection.executescript((SOURCE / "tests/record/first_of_version_2.sql").read_text(encoding="utf-8"))
+        process = rankwire("report", folder)
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertRegex(process.stderr, "^warning: .*early: recorded by an earlier version of rankwire 0.0.9.* shared_links,")
+        self.assertEqual(len(process.stderr.splitlines()), 1)
+        summary = Run(folder).summary
+        self.assertEqual((summary["verdict"], summary["bytes_wire"], summary["emulated"]["completion_time_ps"]),
+                         ("ok", 32768, 105631840))
+        self.assertIn(process.stderr.strip().split("early: ")[1], summary["warnings"])
+
     def test_one_of_an_older_version_can_be_overwritten(self):
         run = self.recorded("PRAGMA user_version = 1")
         process = rankwire("simulate", self.folder / "test.yaml", "--out", run.folder)
@@ -382,6 +398,24 @@ class Environment(Failing):
         (self.folder / "closed").mkdir(mode=0o555)
         process = rankwire("run", config, "--out", self.folder / "closed" / "run", **as_nobody)
         self.assert_one_line_error(process, USAGE, "Permission denied")
+
+    def test_named_pipes_are_not_waited_for(self):
+        """Nobody writes into them. A pipe that somebody has opened is read."""
+        config = self.configuration(self.one_all_reduce(ports={"count": RANKS, "device": "memory", "rate": "1Gbps"}))
+        pipe = self.folder / "pipe.yaml"
+        os.mkfifo(pipe)
+        for arguments in (
+            ("check", pipe),
+            ("check", config, "--set", f"workload.groups={pipe}"),
+            ("simulate", config, "--gate", pipe),
+            ("trace", "synthesize", "--model", pipe, "--out", self.folder / "s"),
+            ("convert", "goal", pipe, "--out", self.folder / "g"),
+        ):
+            with self.subTest(arguments[0]):
+                self.assert_one_line_error(rankwire(*arguments), USAGE, "pipe.yaml: is a named pipe, not a")
+        command = ["bash", "-c", '"$0" check <(cat "$1") --no-measure', BINARY, config]
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(process.returncode, OK, process.stderr)
 
     def test_configuration_without_permission(self):
         config = self.configuration(self.one_all_reduce())

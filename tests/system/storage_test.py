@@ -80,6 +80,9 @@ class Storage(RankwireTest):
         arguments = ["storage", self.folder / "w", "--storage-ranks", "2", "--out", self.folder / "converted", "--stripe"]
         process = rankwire("convert", *arguments, "1MiB")
         self.assertEqual(process.returncode, OK, process.stderr)
+        process = rankwire("trace", "check", self.folder / "converted" / "trace", "--notes")
+        self.assertEqual((process.returncode, process.stdout),
+                         (OK, "1 sets, 4 files, 38 nodes: 0 errors, 0 warnings, 0 notes\n"), process.stderr)
         process = rankwire("convert", *arguments, "512B")
         self.assert_one_line_error(process, USAGE, "--stripe: '512B' is not 1KiB .. 1TiB")
         config["workload"]["storage"] = {"ranks": 1, "placement": "hashed", "stripe": "2MiB"}

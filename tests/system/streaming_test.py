@@ -109,6 +109,12 @@ class WithoutOperations(RankwireTest):
             self.assertEqual((bare.rows(table), bool(whole.rows(table))), ([], True), table)
         for key in ("critical_path", "waterfall"):
             self.assertIsNone(of_bare[key])
+        gates = self.folder / "gates.txt"
+        gates.write_text("ratio >= 0\noperations.all_reduce.p99 < 1s\n", encoding="utf-8")
+        process = rankwire("report", bare.folder, "--gate", gates)
+        self.assert_one_line_error(process, USAGE, "gates.txt:2: 'operations.all_reduce.p99' needs 'record.operations: all'")
+        process = rankwire("compare", whole.folder, bare.folder, "--gate", gates)
+        self.assert_one_line_error(process, USAGE, "gates.txt:2: 'operations.all_reduce.p99' needs 'record.operations: all'")
         names = tables(bare)
         self.assertEqual((names["operations"], names["nodes"]), ([], []))
 

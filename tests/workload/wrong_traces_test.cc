@@ -222,7 +222,10 @@ const Wrong kWrong[] = {
      {"w.0.et: node 4 \"s\": comm_src is 1, but this is the trace of rank 0"}},
     {"EndlessDuration",
      ranks({{compute(4, "c").micros(UINT64_MAX)}}),
-     {"w.0.et: node 4 \"c\": a duration of 18446744073709551615 us"}},
+     {"w.0.et: node 4 \"c\": a duration of 18446744073709551615 us, the most is 2305843009213"}},
+    {"DurationThatNoRecordHolds",  // 2^61 ps are 2,305,843,009,213 us and some
+     ranks({{compute(4, "c").micros(2'305'843'009'214)}}),
+     {"w.0.et: node 4 \"c\": a duration of 2305843009214 us, the most is 2305843009213"}},
     {"NegativeOperations", ranks({{compute(4, "c").integer("num_ops", -5)}}), {"w.0.et: node 4 \"c\": num_ops is -5"}},
 };
 
