@@ -111,7 +111,7 @@ void JsonReader::only(const char* field, const nlohmann::json& value) {
   const nlohmann::json* given = take(field);
   if (given == nullptr || *given == value) return;
   // protobuf writes 64 bits as a string
-  if (given->is_string() && value.is_number_unsigned() && given->get<std::string>() == value.dump()) return;
+  if (given->is_string() && value.is_number_integer() && given->get<std::string>() == value.dump()) return;
   fail(field, fmt::format("is not served; absent, or the model's default {}", value.dump()));
 }
 

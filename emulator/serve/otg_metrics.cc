@@ -280,7 +280,7 @@ RunFigures live_figures(const Json& state) {
 
 RunFigures final_figures(const std::filesystem::path& results) {
   RunFigures figures;
-  const Json summary = read_summary(results);
+  const Json summary = summary_of_run(results);
   if (summary.is_null()) return figures;
   for (const CsvRow& row : read_csv(results / "ports.csv")) {
     const std::string& name = row.at("name");

@@ -55,7 +55,7 @@ Json OtgService::set_config(const Json& config) {
   if (is_under_way()) throw ServeError(409, fmt::format("run {} of the configuration goes on: stop it first", run_));
   // An empty configuration takes away the one there is, by the model.
   std::optional<Plan> plan;
-  if (!config.is_null() && !config.empty()) plan = this->plan(config);
+  if (config != Json::object()) plan = this->plan(config);
   plan_ = std::move(plan);
   given_ = plan_ ? config : Json::object();
   run_.clear();
@@ -141,7 +141,7 @@ void OtgService::start() {
   if (status.state <= RunState::kStarting)
     throw ServeError(503, fmt::format("run {} has not begun after {} s; it still may", run_, kToBegin.count()));
   // What ended before anybody looked has run, unless it was refused.
-  if (status.state == RunState::kEnded && read_summary(store_.folder(run_) / "out").is_null())
+  if (status.state == RunState::kEnded && summary_of_run(store_.folder(run_) / "out").is_null())
     throw ServeError(status.exit_status == 2 ? 400 : 500, fmt::format("run {}: {}", run_, status.last_words));
 }
 
@@ -210,7 +210,7 @@ Json OtgService::describe(const RunStatus& status) const {
   if (!status.live.empty()) run["live"] = status.live;
   if (!status.last_words.empty()) run["last_words"] = status.last_words;
   if (status.state != RunState::kEnded) return run;
-  if (const Json summary = read_summary(store_.folder(id) / "out"); !summary.is_null())
+  if (const Json summary = summary_of_run(store_.folder(id) / "out"); !summary.is_null())
     for (const char* field : {"verdict", "reason"}) run[field] = summary.value(field, Json());
   return run;
 }

@@ -51,7 +51,7 @@ std::vector<CsvRow> read_csv(const std::filesystem::path& file) {
   return rows;
 }
 
-nlohmann::json read_summary(const std::filesystem::path& run) {
+nlohmann::json summary_of_run(const std::filesystem::path& run) {
   nlohmann::json summary = nlohmann::json::parse(whole(run / "summary.json"), nullptr, false);
   return summary.is_object() ? summary : nlohmann::json();
 }

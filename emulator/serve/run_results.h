@@ -17,6 +17,6 @@ using CsvRow = std::map<std::string, std::string, std::less<>>;
 std::vector<CsvRow> read_csv(const std::filesystem::path& file);
 
 /// A run's summary.json; null where there is none.
-nlohmann::json read_summary(const std::filesystem::path& run);
+nlohmann::json summary_of_run(const std::filesystem::path& run);
 
 }  // namespace rankwire
