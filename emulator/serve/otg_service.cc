@@ -216,7 +216,11 @@ Json OtgService::describe(const RunStatus& status) const {
 }
 
 Json otg_error(int status, const std::vector<std::string>& errors) {
-  return {{"code", status}, {"kind", status < 500 ? "validation" : "internal"}, {"errors", errors}};
+  constexpr size_t kMost = 100;
+  std::vector<std::string> told(errors.begin(),
+                                errors.begin() + static_cast<ptrdiff_t>(std::min(errors.size(), kMost)));
+  if (errors.size() > kMost) told.push_back(fmt::format("and {} more", errors.size() - kMost));
+  return {{"code", status}, {"kind", status < 500 ? "validation" : "internal"}, {"errors", told}};
 }
 
 }  // namespace rankwire

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "emulator/serve/run_configuration.h"
 #include "emulator/serve/serve_error.h"
 
@@ -159,9 +160,10 @@ nlohmann::json RunQueue::live(const std::string& id) {
   }
   std::optional<nlohmann::json> seen = live_state(*address);
   const std::lock_guard lock(mutex_);
-  Item& item = items_[id];
-  if (seen) item.seen = std::move(*seen), item.seen_at = Clock::now();
-  return item.seen;
+  const auto item = items_.find(id);
+  if (item == items_.end()) return {};
+  if (seen) item->second.seen = std::move(*seen), item->second.seen_at = Clock::now();
+  return item->second.seen;
 }
 
 void RunQueue::remove(const std::string& id) {
@@ -192,14 +194,15 @@ void RunQueue::work() {
 }
 
 void RunQueue::begin(const std::string& id, Item& item) {
-  const std::filesystem::path folder = store_.folder(id);
   try {
+    const std::filesystem::path folder = store_.folder(id);
     item.process = std::make_unique<ChildProcess>(
         std::vector<std::string>{program_.string(), "run", (folder / "configuration.yaml").string(), "--quiet", "--out",
                                  (folder / "out").string(), "--live", "127.0.0.1:0"},
         folder / "log.txt");
     item.state = RunState::kStarting;
-  } catch (const Error&) {
+  } catch (const std::exception& error) {  // no process more, or somebody removed the folder
+    log_warning(fmt::format("run {} cannot be started: {}", id, error.what()));
     item.exit_status = 1;
     item.state = RunState::kEnded;
     current_.clear();
@@ -224,7 +227,7 @@ void RunQueue::look(const std::string& id, Item& item) {
     if (item.state < RunState::kStopping && store_.size(id) > store_.limits().quota) end(item);
   }
   if (item.state != RunState::kStarting) return;
-  if (!item.address) item.address = live_address(store_.folder(id) / "log.txt");
+  if (!item.address) item.address = live_address(store_.log(id));
   if (!item.address) return;
   // Nobody has it yet, so that nobody waits for the lock for long.
   const std::optional<nlohmann::json> seen = live_state(*item.address);

@@ -122,7 +122,8 @@ std::string RunStore::new_run(const std::string& configuration, const std::vecto
   const std::string id = id_of(next_++);
   const fs::path folder = root_ / "runs" / id;
   fs::create_directory(folder);
-  std::ofstream(folder / "configuration.yaml") << configuration;
+  if (std::ofstream file(folder / "configuration.yaml"); !(file << configuration).flush())
+    throw ServeError(507, fmt::format("cannot write: {}", std::strerror(errno)));
   for (const OtgFile& file : files) fs::create_hard_link(root_ / "files" / file.sha256, folder / file.name);
   return id;
 }
@@ -164,6 +165,10 @@ fs::path RunStore::folder(const std::string& id) const {
   if (!is_id(id) || !fs::is_directory(root_ / "runs" / id))
     throw ServeError(404, fmt::format("there is no run '{}'", id));
   return root_ / "runs" / id;
+}
+
+fs::path RunStore::log(const std::string& id) const {
+  return root_ / "runs" / id / "log.txt";
 }
 
 std::vector<std::string> RunStore::artefacts(const std::string& id) const {

@@ -46,6 +46,9 @@ class RunStore {
   /// Of a run that there is. Throws ServeError 404.
   std::filesystem::path folder(const std::string& id) const;
 
+  /// What a run writes to its standard output and error; there need not be such a run.
+  std::filesystem::path log(const std::string& id) const;
+
   /// What a client may read of a run: names of regular files of its results and its log.
   std::vector<std::string> artefacts(const std::string& id) const;
   /// Throws ServeError 404 unless it is one of `artefacts`.

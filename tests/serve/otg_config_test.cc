@@ -61,7 +61,8 @@ TEST(OtgConfig, BecomesAConfigurationWithAnEntryAFlow) {
                                           {"name": "a", "device": "ring", "rate": "100000000000bps"}])"));
   EXPECT_EQ(run["transport"], Json::parse(R"({"mtu": "4096B", "verb": "write_then_imm"})"));
   EXPECT_EQ(run["addresses"], Json::parse(R"({"ip": "10.0.0.2/24", "mac": "02:00:00:00:00:ff"})"));
-  // Half of 100 Gbit/s for two flows: 25 Gbit/s each on the line, 4096 of 4178 bytes of that are payload: 24.509334609...
+  // Half of 100 Gbit/s for two flows: 25 Gbit/s each on the line, 4096 of 4178 bytes of that are
+  // payload: 24.509334609...
   EXPECT_EQ(run["background"], Json::parse(R"([
     {"name": "f1", "pattern": "pairs", "from": ["a"], "to": ["b"], "size": "1000000B", "rate": "24509334609bps",
      "transport": {"dscp": 24}},
@@ -97,15 +98,17 @@ TEST(OtgConfig, ContradictionsAreRefused) {
     request[Json::json_pointer(pointer)] = value;
     return errors_of(request);
   };
-  EXPECT_THAT(after("/devices/1/ethernets/0/ipv4_addresses/0/address", "10.0.0.1"),
-              ElementsAre(HasSubstr("no port has the address 10.0.0.2"), HasSubstr("no port has the address 10.0.0.2")));
+  EXPECT_THAT(
+      after("/devices/1/ethernets/0/ipv4_addresses/0/address", "10.0.0.1"),
+      ElementsAre(HasSubstr("no port has the address 10.0.0.2"), HasSubstr("no port has the address 10.0.0.2")));
   EXPECT_THAT(after("/devices/0/ethernets/0/mac", "02:00:00:00:01:01"), ElementsAre(HasSubstr("does not follow")));
   EXPECT_THAT(after("/devices/0/ethernets/0/ipv4_addresses/0/gateway", "10.0.1.1"), ElementsAre(HasSubstr("subnet")));
   EXPECT_THAT(after("/stateful_flows/rocev2/0/tx_ports/0/port_name", "b"),
               ElementsAre(HasSubstr("another port"), HasSubstr("its own port"), HasSubstr("another port"),
                           HasSubstr("its own port")));
   const char* flows = "/stateful_flows/rocev2/0/tx_ports/0/transmit_type/target_line_rate/flows";
-  EXPECT_THAT(after((std::string(flows) + "/1/tx_endpoint").c_str(), "q1"), ElementsAre(HasSubstr("has a flow already")));
+  EXPECT_THAT(after((std::string(flows) + "/1/tx_endpoint").c_str(), "q1"),
+              ElementsAre(HasSubstr("has a flow already")));
   EXPECT_THAT(after((std::string(flows) + "/0/rx_endpoint").c_str(), "a"), ElementsAre(HasSubstr("which is port 'b'")));
   EXPECT_THAT(after((std::string(flows) + "/0/message_size_unit").c_str(), "gb"), IsEmpty());
   EXPECT_THAT(after((std::string(flows) + "/0/rocev2_verb").c_str(), Json{{"choice", "read"}}),
