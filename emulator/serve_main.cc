@@ -51,7 +51,7 @@ void serve(const ServeOptions& options, const std::filesystem::path& program) {
   require_token(parse_listen(options.listen, "--listen").is_loopback(), token, "--listen", options.listen);
   const bool wants_grpc = options.grpc != "none" && has_grpc();
   if (wants_grpc) require_token(parse_listen(options.grpc, "--grpc").is_loopback(), token, "--grpc", options.grpc);
-  RunStore store(std::filesystem::absolute(options.root), {options.quota, options.keep});
+  KeptRuns store(std::filesystem::absolute(options.root), {options.quota, options.keep});
   RunQueue queue(program, store, options.queue);
   OtgService service(store, queue, options.devices, std::chrono::seconds(options.longest));
   RestServer rest(options, token, service, queue, store);

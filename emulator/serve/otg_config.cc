@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "base/address.h"
+#include "emulator/serve/client_names.h"
 
 namespace rankwire {
 namespace {
@@ -388,17 +388,6 @@ std::string mac_of(const OtgConfig& config, size_t port) {
   for (int shift = 40; shift >= 0; shift -= 8)
     text += fmt::format("{:02x}{}", number >> shift & 0xFF, shift > 0 ? ":" : "");
   return text;
-}
-
-bool is_file_name(const std::string& name) {
-  return !name.empty() && name.size() <= 128 && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
-         });
-}
-
-bool is_digest(const std::string& text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
 }  // namespace rankwire

@@ -63,9 +63,4 @@ OtgConfig read_otg_config(const nlohmann::json& request, RequestErrors& errors);
 /// The MAC address of a port, by its place.
 std::string mac_of(const OtgConfig& config, size_t port);
 
-/// Whether it can be a file of a run: letters, digits, '.', '_' and '-', not beginning with '.', at most 128 of them.
-bool is_file_name(const std::string& name);
-/// Whether it is a SHA-256 in 64 small hexadecimal digits.
-bool is_digest(const std::string& text);
-
 }  // namespace rankwire

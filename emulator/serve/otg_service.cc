@@ -27,7 +27,7 @@ Json warning(const std::string& text) {
 
 }  // namespace
 
-OtgService::OtgService(RunStore& store, RunQueue& queue, std::vector<std::string> devices, std::chrono::seconds longest)
+OtgService::OtgService(KeptRuns& store, RunQueue& queue, std::vector<std::string> devices, std::chrono::seconds longest)
     : store_(store), queue_(queue), devices_(std::move(devices)), longest_(longest) {}
 
 OtgService::Plan OtgService::plan(const Json& given) {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "emulator/serve/kept_runs.h"
 #include "emulator/serve/otg_config.h"
 #include "emulator/serve/otg_metrics.h"
 #include "emulator/serve/run_queue.h"
-#include "emulator/serve/run_store.h"
 
 namespace rankwire {
 
@@ -24,7 +24,7 @@ inline constexpr const char* kOtgVersion = "1.61.0";
 class OtgService {
  public:
   /// `store` and `queue` outlive it; `devices` and `longest` as in ServeOptions.
-  OtgService(RunStore& store, RunQueue& queue, std::vector<std::string> devices, std::chrono::seconds longest);
+  OtgService(KeptRuns& store, RunQueue& queue, std::vector<std::string> devices, std::chrono::seconds longest);
 
   /// By the names of the model's operations; what is returned are their answers.
   nlohmann::json set_config(const nlohmann::json& config);
@@ -56,7 +56,7 @@ class OtgService {
   /// Whether the run of the configuration has not ended. The lock is held.
   bool is_under_way() const;
 
-  RunStore& store_;
+  KeptRuns& store_;
   RunQueue& queue_;
   const std::vector<std::string> devices_;
   const std::chrono::seconds longest_;

@@ -47,7 +47,7 @@ std::vector<std::string> parts_of(const std::string& path) {
 
 class RestServer::Site {
  public:
-  Site(const ServeOptions& options, std::string token, OtgService& service, RunQueue& queue, RunStore& store)
+  Site(const ServeOptions& options, std::string token, OtgService& service, RunQueue& queue, KeptRuns& store)
       : token_(std::move(token)),
         service_(service),
         queue_(queue),
@@ -203,14 +203,14 @@ class RestServer::Site {
   const std::string token_;
   OtgService& service_;
   RunQueue& queue_;
-  RunStore& store_;
+  KeptRuns& store_;
   RequestRate rate_;
   std::atomic<size_t> viewers_{0};
   HttpServer server_;  // last: its threads use all of the above
 };
 
 RestServer::RestServer(const ServeOptions& options, std::string token, OtgService& service, RunQueue& queue,
-                       RunStore& store)
+                       KeptRuns& store)
     : site_(std::make_unique<Site>(options, std::move(token), service, queue, store)) {}
 
 RestServer::~RestServer() = default;

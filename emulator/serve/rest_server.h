@@ -15,7 +15,7 @@ class RestServer {
  public:
   /// Binds `options.listen`. `token`: what `Authorization: Bearer` must say; empty: nothing is asked for. All outlive
   /// it. Throws Error(kInput).
-  RestServer(const ServeOptions& options, std::string token, OtgService& service, RunQueue& queue, RunStore& store);
+  RestServer(const ServeOptions& options, std::string token, OtgService& service, RunQueue& queue, KeptRuns& store);
   ~RestServer();
   RestServer(const RestServer&) = delete;
   RestServer& operator=(const RestServer&) = delete;

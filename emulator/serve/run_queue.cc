@@ -20,13 +20,13 @@ constexpr std::chrono::milliseconds kBetweenLooks{20}, kLookIsFresh{200}, kBetwe
 /// A run folder that was made to be looked at alone.
 class Trial {
  public:
-  Trial(RunStore& store, std::string id) : store_(store), id_(std::move(id)) {}
+  Trial(KeptRuns& store, std::string id) : store_(store), id_(std::move(id)) {}
   ~Trial() { store_.remove_run(id_); }
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
  private:
-  RunStore& store_;
+  KeptRuns& store_;
   std::string id_;
 };
 
@@ -54,7 +54,7 @@ const char* name_of(RunState state) {
   return "ended";
 }
 
-RunQueue::RunQueue(std::filesystem::path program, RunStore& store, size_t most_waiting)
+RunQueue::RunQueue(std::filesystem::path program, KeptRuns& store, size_t most_waiting)
     : program_(std::move(program)), store_(store), most_waiting_(most_waiting), thread_([this] { work(); }) {}
 
 RunQueue::~RunQueue() {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/child_process.h"
+#include "emulator/serve/kept_runs.h"
 #include "emulator/serve/live_client.h"
-#include "emulator/serve/run_store.h"
 
 namespace rankwire {
 
@@ -39,14 +39,14 @@ struct RunStatus {
 class RunQueue {
  public:
   /// `program` is rankwire; `store` outlives it.
-  RunQueue(std::filesystem::path program, RunStore& store, size_t most_waiting);
+  RunQueue(std::filesystem::path program, KeptRuns& store, size_t most_waiting);
   /// Ends the run that goes on, with what it has measured.
   ~RunQueue();
   RunQueue(const RunQueue&) = delete;
   RunQueue& operator=(const RunQueue&) = delete;
 
   /// Puts it behind others; `alone`: fails with 409 when there are some. Returns its id. Throws ServeError: 429 when
-  /// too many wait, and what RunStore::new_run throws.
+  /// too many wait, and what KeptRuns::new_run throws.
   std::string submit(const std::string& configuration, const std::vector<OtgFile>& files, bool alone);
   /// Why rankwire would not run this; empty: it would. Nothing is queued, no device is touched.
   std::string objection(const std::string& configuration, const std::vector<OtgFile>& files,
@@ -89,7 +89,7 @@ class RunQueue {
   std::vector<std::string> active() const;
 
   const std::filesystem::path program_;
-  RunStore& store_;
+  KeptRuns& store_;
   const size_t most_waiting_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

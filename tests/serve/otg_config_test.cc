@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "emulator/serve/client_names.h"
 #include "emulator/serve/run_configuration.h"
 
 namespace rankwire {
@@ -116,7 +117,7 @@ TEST(OtgConfig, ContradictionsAreRefused) {
   EXPECT_THAT(after("/devices/0/rocev2/ipv4_interfaces/0/ib_mtu", 1500), ElementsAre(HasSubstr("4096 are served")));
 }
 
-TEST(OtgConfig, NamesOfFilesAreNoPaths) {
+TEST(ClientNames, NamesOfFilesAreNoPaths) {
   for (const char* good : {"a", "gpt.0.et", "A_b-9.zst"}) EXPECT_TRUE(is_file_name(good)) << good;
   for (const char* bad : {"", ".", "..", ".x", "a/b", "a b", "a\n", "\xc3\xa4"}) EXPECT_FALSE(is_file_name(bad)) << bad;
   EXPECT_FALSE(is_file_name(std::string(129, 'a')));

@@ -1,4 +1,4 @@
-#include "emulator/serve/run_store.h"
+#include "emulator/serve/kept_runs.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "emulator/serve/client_names.h"
 #include "emulator/serve/digest.h"
 #include "emulator/serve/serve_error.h"
 
@@ -55,7 +56,7 @@ uint64_t bytes_below(const fs::path& folder) {
 
 }  // namespace
 
-RunStore::RunStore(fs::path root, StoreLimits limits) : root_(std::move(root)), limits_(limits) {
+KeptRuns::KeptRuns(fs::path root, StoreLimits limits) : root_(std::move(root)), limits_(limits) {
   std::error_code error;
   for (const char* part : {"files", "runs"}) {
     fs::create_directories(root_ / part, error);
@@ -71,11 +72,11 @@ RunStore::RunStore(fs::path root, StoreLimits limits) : root_(std::move(root)), 
   for (const std::string& id : runs()) next_ = std::max<uint64_t>(next_, std::stoull(id.substr(1)) + 1);
 }
 
-RunStore::~RunStore() {
+KeptRuns::~KeptRuns() {
   ::close(lock_);
 }
 
-bool RunStore::keep_file(const std::string& sha256, const Body& body) {
+bool KeptRuns::keep_file(const std::string& sha256, const Body& body) {
   if (!is_digest(sha256)) throw ServeError(400, "the name of a file is its SHA-256 in 64 small hexadecimal digits");
   const fs::path kept = root_ / "files" / sha256;
   const bool is_known = fs::exists(kept);
@@ -107,7 +108,7 @@ bool RunStore::keep_file(const std::string& sha256, const Body& body) {
   return !is_known;
 }
 
-std::string RunStore::new_run(const std::string& configuration, const std::vector<OtgFile>& files,
+std::string KeptRuns::new_run(const std::string& configuration, const std::vector<OtgFile>& files,
                               const std::vector<std::string>& active) {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> missing;
@@ -128,7 +129,7 @@ std::string RunStore::new_run(const std::string& configuration, const std::vecto
   return id;
 }
 
-void RunStore::make_room(const std::vector<std::string>& active) {
+void KeptRuns::make_room(const std::vector<std::string>& active) {
   std::vector<std::string> known = runs();
   while (!known.empty() && (known.size() >= limits_.keep || used() >= limits_.quota)) {
     const auto oldest = std::find_if(known.begin(), known.end(), [&](const std::string& id) {
@@ -145,14 +146,14 @@ void RunStore::make_room(const std::vector<std::string>& active) {
   if (used() >= limits_.quota) throw ServeError(507, "what is kept fills the quota (--quota)");
 }
 
-void RunStore::remove_run(const std::string& id) {
+void KeptRuns::remove_run(const std::string& id) {
   const fs::path path = folder(id);
   const std::lock_guard lock(mutex_);
   std::error_code ignored;
   fs::remove_all(path, ignored);
 }
 
-std::vector<std::string> RunStore::runs() const {
+std::vector<std::string> KeptRuns::runs() const {
   std::vector<std::string> all;
   for (const fs::directory_entry& entry : fs::directory_iterator(root_ / "runs"))
     if (is_id(entry.path().filename().string())) all.push_back(entry.path().filename().string());
@@ -161,17 +162,17 @@ std::vector<std::string> RunStore::runs() const {
   return all;
 }
 
-fs::path RunStore::folder(const std::string& id) const {
+fs::path KeptRuns::folder(const std::string& id) const {
   if (!is_id(id) || !fs::is_directory(root_ / "runs" / id))
     throw ServeError(404, fmt::format("there is no run '{}'", id));
   return root_ / "runs" / id;
 }
 
-fs::path RunStore::log(const std::string& id) const {
+fs::path KeptRuns::log(const std::string& id) const {
   return root_ / "runs" / id / "log.txt";
 }
 
-std::vector<std::string> RunStore::artefacts(const std::string& id) const {
+std::vector<std::string> KeptRuns::artefacts(const std::string& id) const {
   const fs::path of_run = folder(id);
   std::vector<std::string> all;
   for (const char* own : {"configuration.yaml", "log.txt"})
@@ -183,7 +184,7 @@ std::vector<std::string> RunStore::artefacts(const std::string& id) const {
   return all;
 }
 
-fs::path RunStore::artefact(const std::string& id, const std::string& name) const {
+fs::path KeptRuns::artefact(const std::string& id, const std::string& name) const {
   const std::vector<std::string> known = artefacts(id);
   if (!std::binary_search(known.begin(), known.end(), name))
     throw ServeError(404, fmt::format("run {} has no file '{}'", id, name));
@@ -191,11 +192,11 @@ fs::path RunStore::artefact(const std::string& id, const std::string& name) cons
   return is_own ? folder(id) / name : folder(id) / "out" / name;
 }
 
-uint64_t RunStore::size(const std::string& id) const {
+uint64_t KeptRuns::size(const std::string& id) const {
   return bytes_below(root_ / "runs" / id);
 }
 
-uint64_t RunStore::used() const {
+uint64_t KeptRuns::used() const {
   return bytes_below(root_);
 }
 

@@ -20,14 +20,14 @@ struct StoreLimits {
 
 /// ROOT/files/SHA256 and ROOT/runs/ID, whose names it makes itself; no name that a client gives becomes a path before
 /// it was compared with what there is or has passed `is_file_name`. Used by one process at a time. Thread-safe.
-class RunStore {
+class KeptRuns {
  public:
   /// Makes the folders, and knows what is there from before. Throws Error(kInput) when the root cannot be had, or
   /// another server uses it.
-  RunStore(std::filesystem::path root, StoreLimits limits);
-  ~RunStore();
-  RunStore(const RunStore&) = delete;
-  RunStore& operator=(const RunStore&) = delete;
+  KeptRuns(std::filesystem::path root, StoreLimits limits);
+  ~KeptRuns();
+  KeptRuns(const KeptRuns&) = delete;
+  KeptRuns& operator=(const KeptRuns&) = delete;
 
   /// What a client sends, piece by piece; false from `sink` ends the reading.
   using Body = std::function<bool(const std::function<bool(std::string_view piece)>& sink)>;

@@ -1,4 +1,4 @@
-#include "emulator/serve/run_store.h"
+#include "emulator/serve/kept_runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 // SHA-256 of "abc" (FIPS 180-2, appendix B.1).
 constexpr const char* kAbc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-RunStore::Body body_of(const std::string& text) {
+KeptRuns::Body body_of(const std::string& text) {
   return [text](const auto& sink) { return sink(text.substr(0, 1)) && sink(text.substr(1)); };
 }
 
@@ -30,9 +30,9 @@ int status_of_failure(const std::function<void()>& work) {
   return 0;
 }
 
-TEST(RunStore, FilesAreKeptByTheirDigestAlone) {
+TEST(KeptRuns, FilesAreKeptByTheirDigestAlone) {
   const testing::TemporaryFolder folder;
-  RunStore store(folder.path(), {});
+  KeptRuns store(folder.path(), {});
   EXPECT_TRUE(store.keep_file(kAbc, body_of("abc")));
   EXPECT_FALSE(store.keep_file(kAbc, body_of("abc")));
   EXPECT_EQ(status_of_failure([&] { store.keep_file(kAbc, body_of("abd")); }), 400);
@@ -45,9 +45,9 @@ TEST(RunStore, FilesAreKeptByTheirDigestAlone) {
   EXPECT_EQ(status_of_failure([&] { store.artefact("../files", kAbc); }), 404);
 }
 
-TEST(RunStore, OldRunsGoThatAreNotActive) {
+TEST(KeptRuns, OldRunsGoThatAreNotActive) {
   const testing::TemporaryFolder folder;
-  RunStore store(folder.path(), {.quota = 1000, .keep = 2});
+  KeptRuns store(folder.path(), {.quota = 1000, .keep = 2});
   const std::string first = store.new_run("", {}, {}), second = store.new_run("", {}, {first});
   const std::string third = store.new_run("", {}, {first});
   EXPECT_THAT(store.runs(), ElementsAre(first, third));
@@ -58,24 +58,24 @@ TEST(RunStore, OldRunsGoThatAreNotActive) {
   EXPECT_THAT(store.runs(), ElementsAre(fourth));
 }
 
-TEST(RunStore, ASymbolicLinkIsNoArtefact) {
+TEST(KeptRuns, ASymbolicLinkIsNoArtefact) {
   const testing::TemporaryFolder folder;
-  RunStore store(folder.path(), {});
+  KeptRuns store(folder.path(), {});
   const std::string id = store.new_run("", {}, {});
   std::filesystem::create_directory(store.folder(id) / "out");
   std::filesystem::create_symlink("/etc/passwd", store.folder(id) / "out" / "passwd");
   EXPECT_THAT(store.artefacts(id), ElementsAre("configuration.yaml"));
 }
 
-TEST(RunStore, OneServerUsesAFolderAndTheNextKnowsItsRuns) {
+TEST(KeptRuns, OneServerUsesAFolderAndTheNextKnowsItsRuns) {
   const testing::TemporaryFolder folder;
   std::string id;
   {
-    RunStore store(folder.path(), {});
-    EXPECT_THROW(RunStore(folder.path(), {}), Error);
+    KeptRuns store(folder.path(), {});
+    EXPECT_THROW(KeptRuns(folder.path(), {}), Error);
     id = store.new_run("", {}, {});
   }
-  RunStore store(folder.path(), {});
+  KeptRuns store(folder.path(), {});
   EXPECT_THAT(store.runs(), ElementsAre(id));
   EXPECT_NE(store.new_run("", {}, {}), id);
 }
