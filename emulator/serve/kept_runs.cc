@@ -111,22 +111,38 @@ bool KeptRuns::keep_file(const std::string& sha256, const Body& body) {
 std::string KeptRuns::new_run(const std::string& configuration, const std::vector<OtgFile>& files,
                               const std::vector<std::string>& active) {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> missing;
-  for (const OtgFile& file : files) {
-    if (!fs::exists(root_ / "files" / file.sha256))
-      missing.push_back(fmt::format("ai_workload.files: '{}' ({}) was not uploaded", file.name, file.sha256));
-    if (file.name == "configuration.yaml" || file.name == "log.txt" || file.name == "out")
-      missing.push_back(fmt::format("ai_workload.files: '{}' is a name of the server's own", file.name));
-  }
-  if (!missing.empty()) throw ServeError(400, missing);
+  check_files(files);
   make_room(active);
   const std::string id = id_of(next_++);
-  const fs::path folder = root_ / "runs" / id;
+  fill(root_ / "runs" / id, configuration, files);
+  return id;
+}
+
+fs::path KeptRuns::new_trial(const std::string& configuration, const std::vector<OtgFile>& files) {
+  const std::lock_guard lock(mutex_);
+  check_files(files);
+  const fs::path folder = root_ / "trial";
+  fs::remove_all(folder);
+  fill(folder, configuration, files);
+  return folder;
+}
+
+void KeptRuns::check_files(const std::vector<OtgFile>& files) const {
+  std::vector<std::string> errors;
+  for (const OtgFile& file : files) {
+    if (!fs::exists(root_ / "files" / file.sha256))
+      errors.push_back(fmt::format("ai_workload.files: '{}' ({}) was not uploaded", file.name, file.sha256));
+    if (file.name == "configuration.yaml" || file.name == "log.txt" || file.name == "out")
+      errors.push_back(fmt::format("ai_workload.files: '{}' is a name of the server's own", file.name));
+  }
+  if (!errors.empty()) throw ServeError(400, errors);
+}
+
+void KeptRuns::fill(const fs::path& folder, const std::string& configuration, const std::vector<OtgFile>& files) const {
   fs::create_directory(folder);
   if (std::ofstream file(folder / "configuration.yaml"); !(file << configuration).flush())
     throw ServeError(507, fmt::format("cannot write: {}", std::strerror(errno)));
   for (const OtgFile& file : files) fs::create_hard_link(root_ / "files" / file.sha256, folder / file.name);
-  return id;
 }
 
 void KeptRuns::make_room(const std::vector<std::string>& active) {

@@ -40,6 +40,8 @@ class KeptRuns {
   /// ServeError: 400 for a file that was not uploaded, 507 without room.
   std::string new_run(const std::string& configuration, const std::vector<OtgFile>& files,
                       const std::vector<std::string>& active);
+  /// The same as a folder that is no run, in place of the one before: to be looked at alone.
+  std::filesystem::path new_trial(const std::string& configuration, const std::vector<OtgFile>& files);
   void remove_run(const std::string& id);
   /// Ids, oldest first.
   std::vector<std::string> runs() const;
@@ -60,6 +62,10 @@ class KeptRuns {
 
  private:
   uint64_t used() const;
+  /// Why there cannot be a run with these files: 400.
+  void check_files(const std::vector<OtgFile>& files) const;
+  void fill(const std::filesystem::path& folder, const std::string& configuration,
+            const std::vector<OtgFile>& files) const;
   void make_room(const std::vector<std::string>& active);
 
   const std::filesystem::path root_;

@@ -17,19 +17,6 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenLooks{20}, kLookIsFresh{200}, kBetweenMeasures{2'000}, kToCheck{30'000},
     kUntilKilled{20'000};
 
-/// A run folder that was made to be looked at alone.
-class Trial {
- public:
-  Trial(KeptRuns& store, std::string id) : store_(store), id_(std::move(id)) {}
-  ~Trial() { store_.remove_run(id_); }
-  Trial(const Trial&) = delete;
-  Trial& operator=(const Trial&) = delete;
-
- private:
-  KeptRuns& store_;
-  std::string id_;
-};
-
 /// Without the server's own folders, which are nobody's business.
 std::string without(std::string text, const std::string& folder) {
   for (size_t at = 0; (at = text.find(folder + "/")) != std::string::npos;) text.erase(at, folder.size() + 1);
@@ -83,13 +70,7 @@ std::string RunQueue::submit(const std::string& configuration, const std::vector
 std::string RunQueue::objection(const std::string& configuration, const std::vector<OtgFile>& files,
                                 std::span<const std::string> devices, RequestErrors& errors) {
   const std::lock_guard one_at_a_time(trial_mutex_);
-  {
-    const std::lock_guard lock(mutex_);
-    trial_ = store_.new_run(configuration, files, active());
-  }
-  const Trial trial(store_, trial_);
-  const std::string id = trial_;
-  const std::filesystem::path folder = store_.folder(id), file = folder / "configuration.yaml";
+  const std::filesystem::path folder = store_.new_trial(configuration, files), file = folder / "configuration.yaml";
   try {
     check_confined(file, devices, errors);
   } catch (const Error& error) {
@@ -253,8 +234,7 @@ RunStatus RunQueue::status_of(const std::string& id) const {
 
 std::vector<std::string> RunQueue::active() const {
   std::vector<std::string> all(waiting_.begin(), waiting_.end());
-  for (const std::string& id : {current_, trial_})
-    if (!id.empty()) all.push_back(id);
+  if (!current_.empty()) all.push_back(current_);
   return all;
 }
 

@@ -95,9 +95,8 @@ class RunQueue {
   std::condition_variable changed_;
   std::map<std::string, Item> items_;
   std::deque<std::string> waiting_;
-  std::string current_;  // empty: none
-  std::string trial_;    // whose configuration is being checked, or was last
-  std::mutex trial_mutex_;
+  std::string current_;     // empty: none
+  std::mutex trial_mutex_;  // one configuration is checked at a time
   bool ends_ = false;
   std::thread thread_;
 };

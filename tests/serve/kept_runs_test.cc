@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "emulator/serve/serve_error.h"
-#include "temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace rankwire {
 namespace {

@@ -8,7 +8,7 @@
 #include "emulator/serve/request_rate.h"
 #include "emulator/serve/run_configuration.h"
 #include "emulator/serve/run_results.h"
-#include "temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace rankwire {
 namespace {

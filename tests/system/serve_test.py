@@ -3,6 +3,7 @@
 
 import hashlib
 import json
+import re
 import time
 import unittest
 
@@ -129,15 +130,16 @@ run: {deadline: 60s}
                 self.assertEqual(status, 200 if file["sha256"] in known else 201)
                 known.add(file["sha256"])
             self.assertEqual(server.post(f"/rankwire/files/{digest}", traces[files[0]["name"]])[0], 200)
-            for change, text in (
-                ("workload: {traces: /etc/passwd}", "'/etc/passwd' leads out of the folder"),
-                ("workload: {traces: ../../files/x}", "leads out of the folder"),
-                ("dpdk: {eal_arguments: [--vdev=net_tap0]}", "dpdk: a section that is not served"),
-                ("ports: {count: 2, device: 'net_tap0'}", "no device of this server"),
-                ("nonsense", "configuration.yaml"),
+            for line, change, text in (
+                ("workload", "workload: {traces: /etc/passwd}", "'/etc/passwd' leads out of the folder"),
+                ("workload", "workload: {traces: ../../files/x}", "leads out of the folder"),
+                ("run", "dpdk: {eal_arguments: [--vdev=net_tap0]}", "dpdk: a section that is not served"),
+                ("ports", "ports: {count: 2, device: 'net_tap0'}", "no device of this server"),
+                ("run", "nonsense: {", "configuration.yaml:"),
             ):
-                wrong = {"ai_workload": {"configuration": self.CONFIGURATION.replace("workload: {traces: trace}", change)}}
-                self.assert_refused(server.post("/config", wrong), 400, text)
+                with self.subTest(text=text):
+                    wrong = re.sub(f"(?m)^{line}:.*$", change, self.CONFIGURATION)
+                    self.assert_refused(server.post("/config", {"ai_workload": {"configuration": wrong}}), 400, text)
             invalid = {"ai_workload": {"configuration": self.CONFIGURATION + "colour: red\n", "files": files}}
             self.assert_refused(server.post("/config", invalid), 400, "colour")
 

@@ -82,7 +82,7 @@ class Server:
     def get(self, path):
         return self.ask("GET", path)
 
-    def metrics(self, choice, **detail):
+    def metrics(self, choice, /, **detail):
         status, answer = self.post("/monitor/metrics", {"choice": choice, choice: detail})
         assert status == 200, answer
         return answer[answer["choice"]]
