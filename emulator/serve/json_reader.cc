@@ -63,7 +63,7 @@ std::optional<uint64_t> JsonReader::number(const char* field, uint64_t least, ui
   const nlohmann::json* value = take(field);
   if (value == nullptr) return std::nullopt;
   std::optional<uint64_t> number;
-  if (value->is_number_unsigned()) {
+  if (value->is_number_unsigned() || (value->is_number_integer() && value->get<int64_t>() >= 0)) {
     number = value->get<uint64_t>();
   } else if (value->is_string()) {
     const auto& digits = value->get_ref<const std::string&>();

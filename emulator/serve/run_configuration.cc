@@ -35,12 +35,14 @@ constexpr std::array<std::string_view, 24> kSections = {
 
 /// Whether a text could lead out of a folder: it has a slash and is neither a fraction nor an address with its prefix.
 bool is_path(const std::string& text) {
+  constexpr std::string_view kDigits = "0123456789", kOfAddresses = "0123456789abcdefABCDEF.:";
   const size_t slash = text.find('/');
-  if (text == "..") return true;
-  if (slash == std::string::npos) return false;
-  return text.find_first_not_of("0123456789abcdefABCDEF.:/") != std::string::npos ||
-         text.find('/', slash + 1) != std::string::npos || slash == 0 || slash + 1 == text.size() ||
-         text.find("..") != std::string::npos;
+  if (slash == std::string::npos) return text == "..";
+  const std::string_view before = std::string_view(text).substr(0, slash),
+                         behind = std::string_view(text).substr(slash + 1);
+  return before.empty() || behind.empty() || before.find("..") != std::string::npos ||
+         before.find_first_not_of(kOfAddresses) != std::string::npos ||
+         behind.find_first_not_of(kDigits) != std::string::npos;
 }
 
 class Confinement {

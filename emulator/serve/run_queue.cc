@@ -212,7 +212,7 @@ void RunQueue::look(const std::string& id, Item& item) {
   if (!item.address) return;
   // Nobody has it yet, so that nobody waits for the lock for long.
   const std::optional<nlohmann::json> seen = live_state(*item.address);
-  if (!seen || (*seen)["run"].is_null()) return;
+  if (!seen || seen->value("run", nlohmann::json()).is_null()) return;
   item.seen = *seen;
   item.seen_at = Clock::now();
   item.state = RunState::kRunning;
