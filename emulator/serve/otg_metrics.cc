@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <span>
 #include <string_view>
 #include <utility>
 
