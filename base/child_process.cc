@@ -3,13 +3,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -18,34 +22,30 @@
 namespace rankwire {
 namespace {
 
-/// What a child finds as its standard output and error, and its process group.
-class Redirection {
- public:
-  explicit Redirection(const std::filesystem::path& output) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawnattr_init(&attributes_);
-    if (output.empty()) return;
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+/// The end of a child's beginning: tells its parent through a pipe, of which nothing is left where it could be started.
+[[noreturn]] void fail_to_start(int pipe) {
+  const int error = errno;
+  [[maybe_unused]] const ssize_t told = write(pipe, &error, sizeof error);
+  _exit(127);
+}
+
+/// Becomes the program. Between fork and here nothing is called that is not safe then (signal-safety(7), and execvp).
+[[noreturn]] void become(char* const* arguments, const char* output, pid_t parent, int pipe) {
+  // A parent that is killed can end nothing, and what it has started must not go on sending.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  if (*output != 0) {
+    const int file = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file < 0 || dup2(file, STDOUT_FILENO) < 0 || dup2(file, STDERR_FILENO) < 0 || setpgid(0, 0) != 0)
+      fail_to_start(pipe);
+    // Those that this process waits for, and so has blocked, are to end the child.
     sigset_t none;
     sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    posix_spawn_file_actions_adddup2(&actions_, STDOUT_FILENO, STDERR_FILENO);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
   }
-  ~Redirection() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  Redirection(const Redirection&) = delete;
-  Redirection& operator=(const Redirection&) = delete;
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawnattr_t attributes_;
-  posix_spawn_file_actions_t actions_;
-};
+  execvp(arguments[0], arguments);
+  fail_to_start(pipe);
+}
 
 int status_of(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -58,9 +58,16 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::f
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
-  const Redirection redirection(output);
-  const int error =
-      posix_spawnp(&pid_, arguments[0], redirection.actions(), redirection.attributes(), arguments.data(), environ);
+  const std::string file = output.string();
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) fail_run("no pipe: {}", std::strerror(errno));
+  const pid_t parent = getpid();
+  pid_ = fork();
+  int error = pid_ < 0 ? errno : 0;
+  if (pid_ == 0) become(arguments.data(), file.c_str(), parent, ends[1]);
+  close(ends[1]);
+  if (pid_ > 0 && read(ends[0], &error, sizeof error) == sizeof error) waitpid(pid_, nullptr, 0);
+  close(ends[0]);
   if (error != 0) fail_run("{} cannot be started: {}", command.front(), std::strerror(error));
 }
 
@@ -82,6 +89,19 @@ std::optional<int> ChildProcess::status() {
 
 void ChildProcess::signal(int number) {
   if (!status()) kill(pid_, number);
+}
+
+std::chrono::nanoseconds ChildProcess::longest_wait() const {
+  std::chrono::nanoseconds longest{0};
+  std::error_code gone;
+  const std::filesystem::path tasks = fmt::format("/proc/{}/task", pid_);
+  for (std::filesystem::directory_iterator at(tasks, gone), end; !gone && at != end; at.increment(gone)) {
+    // Nanoseconds that it ran, those that it waited for a core, and how often it was given one.
+    std::ifstream file(at->path() / "schedstat");
+    int64_t ran = 0, waited = 0;
+    if (file >> ran >> waited) longest = std::max(longest, std::chrono::nanoseconds(waited));
+  }
+  return longest;
 }
 
 std::string last_words(const std::filesystem::path& output) {

@@ -12,7 +12,8 @@
 namespace rankwire {
 
 /// A program of which this process is the parent. Its end is waited for by the destructor, which kills it first, and
-/// what it has started, where it has a process group of its own.
+/// what it has started, where it has a process group of its own. It is killed as well when this process is, or the
+/// thread that has started it ends.
 class ChildProcess {
  public:
   /// Starts the program `command[0]`, which is looked for in PATH unless it has a slash. With `output` its standard
@@ -27,6 +28,9 @@ class ChildProcess {
   /// Its exit status once it has ended, 128 + n if signal n ended it; absent until then. Does not wait.
   std::optional<int> status();
   void signal(int number);
+  /// For how long that of its threads which waited longest has been ready to run while others had the cores. Zero once
+  /// it has ended, and where the kernel does not tell (schedstat).
+  std::chrono::nanoseconds longest_wait() const;
 
  private:
   pid_t pid_;

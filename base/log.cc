@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "base/printable.h"
+
 namespace rankwire {
 
 void configure_log(Verbosity verbosity) {
@@ -22,14 +24,13 @@ Verbosity log_verbosity() {
 }
 
 void log_warning(std::string_view text) {
-  spdlog::warn("{}", text);
+  spdlog::warn("{}", printable_line(text));
 }
 void log_error(std::string_view text) {
-  spdlog::error("{}", text);
+  spdlog::error("{}", printable_line(text));
 }
 void log_answer(std::string_view text) {
-  std::string line(text);
-  line += '\n';
+  const std::string line = printable(text) + '\n';
   std::fputs(line.c_str(), stderr);
 }
 

@@ -53,7 +53,8 @@ class DpdkEnvironment {
   uint32_t unique() { return unique_++; }
   /// A pool of frames that is the environment's from now on.
   void keep(rte_mempool* pool) { pools_.push_back(pool); }
-  /// Gives the memory of all frames back, for the next ports of this process. There are no ports and frames any more.
+  /// Gives the memory of all frames back, for the next ports of this process: before these, since DPDK writes zeros
+  /// over all of it, which at the end of a process nobody needs. There are no ports and frames any more.
   void free_frames();
 
   bool keeps_devices() const { return keeps_devices_; }

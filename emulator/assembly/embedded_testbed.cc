@@ -20,7 +20,6 @@
 #include "dataplane/switch/star_switch.h"
 #include "emulator/assembly/capture_file.h"
 #include "emulator/assembly/dpdk_demand.h"
-#include "emulator/assembly/dpdk_use.h"
 #include "emulator/assembly/fabric_options.h"
 #include "emulator/assembly/live_fabric.h"
 #include "emulator/assembly/port_flow_control.h"
@@ -85,7 +84,7 @@ class EmbeddedTestbed final : public Testbed {
   static std::unique_ptr<EmbeddedTestbed> on_rings(const Setup& setup, const WorkerShares& shares, OpenPorts& open) {
     std::unique_ptr<EmbeddedTestbed> testbed(new EmbeddedTestbed(setup, &shares));
     if (open.dpdk == nullptr) open.dpdk = std::make_shared<DpdkEnvironment>(dpdk_options(setup.config, setup.machine));
-    testbed->environment_.use(open.dpdk);
+    testbed->environment_ = open.dpdk;
     open.dpdk->close_kept();
     // Whoever has a shard has the ports that it serves.
     const bool sharded = testbed->is_sharded();
@@ -133,10 +132,10 @@ class EmbeddedTestbed final : public Testbed {
   void start(Clock& clock) override {
     if (!has_own_thread()) return;
     devices_.clear();
-    thread_.emplace(first_switch(), clock, environment_.is_used());
+    thread_.emplace(first_switch(), clock, environment_ != nullptr);
   }
   std::shared_ptr<void> enter_thread() override {
-    return environment_.is_used() ? std::make_shared<DpdkThread>() : nullptr;
+    return environment_ != nullptr ? std::make_shared<DpdkThread>() : nullptr;
   }
 
   std::vector<PortCounters> finish() override {
@@ -265,7 +264,7 @@ class EmbeddedTestbed final : public Testbed {
   const uint32_t shards_;
   MacTable station_shards_;
   std::optional<FramePool> pool_;
-  DpdkUse environment_;
+  std::shared_ptr<DpdkEnvironment> environment_;  // none in memory
   std::vector<std::unique_ptr<FramePort>> ports_;
   std::vector<std::vector<std::unique_ptr<FramePort>>> switch_ports_;  // by shard
   std::vector<const ShardedPort*> sharded_ports_;                      // by port, where there are several shards

@@ -10,7 +10,6 @@
 #include "dataplane/dpdk/kept_device.h"
 #include "dataplane/dpdk/port.h"
 #include "emulator/assembly/dpdk_demand.h"
-#include "emulator/assembly/dpdk_use.h"
 #include "emulator/assembly/embedded_testbed.h"
 #include "emulator/assembly/port_flow_control.h"
 #include "emulator/assembly/verbs_ports.h"
@@ -56,7 +55,8 @@ class DeviceTestbed final : public Testbed {
     const DpdkOptions options = dpdk_options(setup.config, setup.machine);
     if (options.devices.empty()) return;
     if (open.dpdk == nullptr) open.dpdk = std::make_shared<DpdkEnvironment>(options);
-    environment_.use(open.dpdk);
+    environment_ = open.dpdk;
+    environment_->free_frames();
     const std::vector<std::pair<std::string, DpdkPortOptions>> wanted =
         port_options(setup, shares, open.for_any_window);
     close_unlike(*environment_, wanted);
@@ -94,7 +94,7 @@ class DeviceTestbed final : public Testbed {
   std::span<Device* const> devices() override { return {}; }
   void start(Clock&) override {}
   std::shared_ptr<void> enter_thread() override {
-    return environment_.is_used() ? std::make_shared<DpdkThread>() : nullptr;
+    return environment_ != nullptr ? std::make_shared<DpdkThread>() : nullptr;
   }
   std::vector<PortCounters> finish() override { return {}; }
 
@@ -109,7 +109,7 @@ class DeviceTestbed final : public Testbed {
 
   const Setup& setup_;
   const std::vector<VerbsPort> verbs_ports_;
-  DpdkUse environment_;                                          // none without DPDK devices
+  std::shared_ptr<DpdkEnvironment> environment_;                 // none without DPDK devices
   std::vector<std::vector<std::unique_ptr<FramePort>>> queues_;  // by port
   std::vector<PortFlowControl> flow_control_;                    // the same
 };

@@ -63,9 +63,8 @@ void add_balance(BmwgOutcome& outcome, const BmwgMeasurement& run, const LinkByt
       measured("out-of-order rate", run.share_of_packets("out_of_sequence"), "of data packets", {}, {}, subject));
   outcome.add(
       measured("retransmission rate", run.share_of_packets("retransmitted"), "of data packets", {}, {}, subject));
-  const auto& load = run.background("load");
   outcome.add(measured("effective goodput",
-                       load.at("bytes_delivered").get<double>() / std::max(1.0, load.at("bytes_offered").get<double>()),
+                       run.carried("load", "bytes_delivered") / std::max(1.0, run.carried("load", "bytes_offered")),
                        "of what was offered", {}, {}, subject));
   curve.points.push_back({x, jain});
 }

@@ -46,13 +46,17 @@ std::vector<std::string> split_fields(const std::string& line) {
   return fields;
 }
 
+/// A run was of no use: for the generator's sake, or for that of the device or of nobody knows whom.
+[[noreturn]] void fail_or_leave_open(const BmwgMeasurement& run, const std::string& name, const std::string& why) {
+  if (run.generator_limited())
+    throw BmwgUndecided(fmt::format("{}: {}, and the generator may have set the pace: its report says why", name, why));
+  fail_run("{}: {}", name, why);
+}
+
 /// What had to come to its end, if it did.
 BmwgMeasurement ended(BmwgMeasurement run, const std::string& name) {
-  if (run.ended_well()) return run;
-  if (run.generator_limited())
-    throw BmwgUndecided(
-        fmt::format("{}: {}, and the generator may have set the pace: its report says why", name, run.reason()));
-  fail_run("{}: {}", name, run.reason());
+  if (!run.ended_well()) fail_or_leave_open(run, name, run.reason());
+  return run;
 }
 
 /// A rank that computes for as long as flows are measured.
@@ -134,12 +138,23 @@ const Json& BmwgMeasurement::background(std::string_view name) const {
   return kNone;
 }
 
+double BmwgMeasurement::carried(std::string_view name, const char* figure) const {
+  const Json& entry = background(name);
+  return entry.is_object() && entry.at(figure).is_number() ? entry.at(figure).get<double>() : 0;
+}
+
 double BmwgMeasurement::completion_of(const char* side) const {
   const auto run = summary_.find(side);
   if (run == summary_.end() || !run->is_object()) return std::numeric_limits<double>::quiet_NaN();
   const auto time = run->find("completion_time_ps");
   return time == run->end() || !time->is_number() ? std::numeric_limits<double>::quiet_NaN()
                                                   : time->get<double>() * 1e-12;
+}
+
+const Json& BmwgMeasurement::only_size() const {
+  const Json& row = summary_.at("collective").at("sizes").at(0);
+  if (row.at("emulated").is_null()) fail_or_leave_open(*this, folder_.filename().string(), "no call came to its end");
+  return row;
 }
 
 bool BmwgMeasurement::ended_well() const {

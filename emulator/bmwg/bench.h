@@ -28,14 +28,16 @@ struct BmwgRun {
   std::filesystem::path folder;
   std::chrono::milliseconds patience{0};  ///< after which it is ended
 };
-/// Returns what went wrong where the folder has no summary; "" otherwise, whatever the verdict. Blocks.
-using BmwgRunner = std::function<std::string(const BmwgRun& run)>;
 
 /// Ends a test of which nobody can tell how it would have ended. `what` is the verdict's reason.
 class BmwgUndecided : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// Returns what went wrong where the folder has no summary; "" otherwise, whatever the verdict. Throws BmwgUndecided
+/// where it had no core to run on. Blocks.
+using BmwgRunner = std::function<std::string(const BmwgRun& run)>;
 
 /// The outcome of a run.
 class BmwgMeasurement {
@@ -62,6 +64,8 @@ class BmwgMeasurement {
   std::vector<double> queue_depths() const;
   /// Of an entry of the background; null where it carried nothing.
   const nlohmann::ordered_json& background(std::string_view name) const;
+  /// What that entry counted, such as "delivered_bps"; 0 where it carried nothing.
+  double carried(std::string_view name, const char* figure) const;
   /// Whether it came to its end; else the summary says why not.
   bool ended_well() const;
   std::string reason() const;  ///< "stalled: no progress for 5 s"
@@ -70,6 +74,9 @@ class BmwgMeasurement {
   /// Seconds; NaN where the run was not ok.
   double completion() const { return completion_of("emulated"); }
   double reference() const { return completion_of("reference"); }
+  /// Of a collective of one size: its row of `summary.collective`, whose `emulated` is there. Where no call came to its
+  /// end it throws BmwgUndecided if the generator may be why, else Error(kRun).
+  const nlohmann::ordered_json& only_size() const;
 
  private:
   double completion_of(const char* side) const;
@@ -101,7 +108,8 @@ class BmwgBench {
 
   /// Runs the suite's configuration with these settings, whose workload is among them; expected to take `length`. What
   /// failed or stalled is a result as well. Throws Error(kRun) where there is none: it could not be started, failed
-  /// before it began, was stopped, or did not end in time; BmwgUndecided when the test's time is over.
+  /// before it began, was stopped, or did not end in time; BmwgUndecided when the test's time is over, or where the run
+  /// had no core to run on.
   BmwgMeasurement attempt(const std::string& name, std::vector<std::string> settings, Duration length);
   /// The same of background flows alone: `entries` are items of `background` as flow YAML, for `length`.
   BmwgMeasurement attempt_flows(const std::string& name, const std::string& entries, Duration length,

@@ -220,17 +220,14 @@ void storm(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outc
                   bench.port(1), priorities, length.ps / 4, static_cast<int64_t>(quanta / 2 * 1e12), count);
   const BmwgMeasurement stormy = bench.measure_flows("storm", load, length, {rule});
   outcome.note(stormy, "storm");
-  const auto rate_of = [](const BmwgMeasurement& run, const char* name) {
-    return run.background(name).at("delivered_bps").get<double>();
-  };
+  const auto rate_of = [](const BmwgMeasurement& run, const char* name) { return run.carried(name, "delivered_bps"); };
   const double beside = rate_of(stormy, "beside") / rate_of(calm, "beside");
   outcome.add(measured("PFC PAUSE frames sent", static_cast<double>(stormy.counter("pause_tx")), "frames", 1));
   outcome.add(measured("throughput beside the storm", beside, "of that without it", 0.9));
   outcome.add(measured("throughput of the paused flow", rate_of(stormy, "paused") / rate_of(calm, "paused"),
                        "of that without it", 0.25));
   outcome.add(measured("messages that failed",
-                       stormy.background("paused").at("messages_failed").get<double>() +
-                           stormy.background("beside").at("messages_failed").get<double>(),
+                       stormy.carried("paused", "messages_failed") + stormy.carried("beside", "messages_failed"),
                        "messages", {}, 0));
 }
 

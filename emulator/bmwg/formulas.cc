@@ -39,6 +39,8 @@ double coefficient_of_variation(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   const double mean = mean_of(values);
   if (mean == 0) return kNone;
+  // Whose mean may be rounded to another value than theirs.
+  if (std::ranges::all_of(values, [&](double value) { return value == values.front(); })) return 0;
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   return std::sqrt(squares / (n - 1)) / std::abs(mean);

@@ -92,10 +92,8 @@ double seconds_of_concurrency(const BmwgBench& bench, const BmwgParameters& para
 }
 
 /// The P99 of a dispatch. Microseconds.
-double dispatch_time(const BmwgMeasurement& run, const std::string& name) {
-  const Json& row = run.summary().at("collective").at("sizes").at(0);
-  if (row.at("emulated").is_null()) fail_run("{}: no call came to its end", name);
-  return row.at("emulated").at("p99_ps").get<double>() * 1e-6;
+double dispatch_time(const BmwgMeasurement& run) {
+  return run.only_size().at("emulated").at("p99_ps").get<double>() * 1e-6;
 }
 
 uint32_t dispatching_ranks(const BmwgBench& bench, const BmwgParameters& parameters) {
@@ -111,8 +109,7 @@ void contention(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome&
     return run;
   };
   for (const Bytes size : parameters.sizes("sizes")) {
-    const std::string alone_name = size_text(size) + "-alone";
-    const double alone = dispatch_time(dispatch(alone_name, size, {}), alone_name);
+    const double alone = dispatch_time(dispatch(size_text(size) + "-alone", size, {}));
     outcome.add(measured("EP dispatch time P99", alone, "us", {}, {}, size_text(size) + ", alone"));
     for (const double load : parameters.shares("loads")) {
       const std::string entry =
@@ -121,11 +118,10 @@ void contention(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome&
       const BmwgMeasurement kv_alone = bench.measure_flows(fmt::format("{}-kv-{}", size_text(size), at), entry,
                                                            transfer_length(bench, parameters, block));
       outcome.note(kv_alone, "KV transfers alone");
-      const std::string both_name = fmt::format("{}-both-{}", size_text(size), at);
-      const BmwgMeasurement both = dispatch(both_name, size, {"background=[" + entry + "]"});
+      const BmwgMeasurement both =
+          dispatch(fmt::format("{}-both-{}", size_text(size), at), size, {"background=[" + entry + "]"});
       const double kv_before = transfer_time(ended_transfers(kv_alone, "kv"), "p99_ps"),
-                   kv_after = transfer_time(ended_transfers(both, "kv"), "p99_ps"),
-                   dispatched = dispatch_time(both, both_name);
+                   kv_after = transfer_time(ended_transfers(both, "kv"), "p99_ps"), dispatched = dispatch_time(both);
       const std::string subject = fmt::format("{}, KV load {:.0f} %", size_text(size), load * 100);
       outcome.add(measured("KV transfer time P99", kv_before, "us", {}, {}, subject + ", alone"));
       outcome.add(measured("KV transfer time P99", kv_after, "us", {}, {}, subject));

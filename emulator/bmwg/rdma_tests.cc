@@ -75,7 +75,7 @@ Throughput find_throughput(BmwgBench& bench, const BmwgParameters& parameters, B
                                 {fmt::format("transport.queue_pairs={}", queue_pairs)});
         outcome.note(run, what);
         if (!is_free_of_loss(run)) return false;
-        delivered = run.background("load").at("delivered_bps").get<double>();
+        delivered = run.carried("load", "delivered_bps");
         return true;
       },
       parameters.share("resolution"));

@@ -19,12 +19,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const Json& only_size(const BmwgMeasurement& run, const std::string& name) {
-  const Json& row = run.summary().at("collective").at("sizes").at(0);
-  if (row.at("emulated").is_null()) fail_run("{}: no call came to its end", name);
-  return row;
-}
-
 void scale_limit(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   MeasuredCurve curve{"AllReduce", "accelerators", "", "BusBW", "of the reference", {}};
   for (uint32_t ranks : parameters.counts("accelerators")) {
@@ -36,7 +30,7 @@ void scale_limit(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome
     const BmwgMeasurement run =
         bench.measure_collective(name, "all_reduce", ranks, parameters.size("size"), parameters.count("iterations"));
     outcome.note(run, name);
-    const Json& row = only_size(run, name);
+    const Json& row = run.only_size();
     const std::string subject = fmt::format("{} accelerators", ranks);
     const double bus = row.at("emulated").at("busbw_GBps").get<double>() * 8;
     const double reference = row.at("reference").at("busbw_GBps").get<double>() * 8;
@@ -152,7 +146,7 @@ void soak(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outco
     const auto iterations = static_cast<uint32_t>(std::clamp(interval / call, 1.0, 10'000.0));
     const BmwgMeasurement run = bench.measure_collective(name, operation, ranks, parameters.size("size"), iterations);
     outcome.note(run, name);
-    const Json& row = only_size(run, name);
+    const Json& row = run.only_size();
     const double ratio = row.at("ratio").is_null() ? NAN : row.at("ratio").get<double>();
     ratios[operation].push_back(ratio);
     MeasuredCurve& curve = curves[operation];

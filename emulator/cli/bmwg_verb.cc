@@ -24,6 +24,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Of a run that is late, as `late` says. Throws BmwgUndecided where for half of its time it had no core to run on:
+/// that is no device's doing.
+std::string explain_lateness(const BmwgRun& run, const std::string& late, std::chrono::nanoseconds waited) {
+  if (waited * 2 < run.patience) return late;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(waited).count();
+  throw BmwgUndecided(fmt::format("{}: {}, for {} s of which it waited for a core: a quieter machine is needed",
+                                  run.folder.filename().string(), late, seconds));
+}
+
 /// Runs in a process of its own, so that a device that vanishes takes nothing but the run with it.
 std::string run_process(const BmwgRun& run, bool twin) {
   std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe")};
@@ -35,15 +44,22 @@ std::string run_process(const BmwgRun& run, bool twin) {
   ChildProcess process(command, log);
   const auto end = std::chrono::steady_clock::now() + run.patience;
   bool told = false;
+  std::chrono::nanoseconds waited{0};
   while (!process.status()) {
     const bool late = std::chrono::steady_clock::now() >= end;
-    if ((late || interrupt_flag()) && !std::exchange(told, true)) process.signal(SIGINT);
-    if (std::chrono::steady_clock::now() >= end + std::chrono::seconds(10)) return "did not end when it was told to";
+    if ((late || interrupt_flag()) && !std::exchange(told, true)) {
+      waited = process.longest_wait();
+      process.signal(SIGINT);
+    }
+    if (std::chrono::steady_clock::now() >= end + std::chrono::seconds(10))
+      return explain_lateness(run, "did not end when it was told to", process.longest_wait());
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   if (told && !interrupt_flag())
-    return fmt::format("did not end within {} s",
-                       std::chrono::duration_cast<std::chrono::seconds>(run.patience).count());
+    return explain_lateness(
+        run,
+        fmt::format("did not end within {} s", std::chrono::duration_cast<std::chrono::seconds>(run.patience).count()),
+        waited);
   if (std::filesystem::exists(run.folder / "summary.json")) {
     std::filesystem::remove(log);
     return {};

@@ -1,9 +1,12 @@
+#include "emulator/cli/command_line.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -32,6 +35,7 @@
 #include "emulator/cli/serve_verb.h"
 #include "emulator/cli/suite_verb.h"
 #include "emulator/cli/trace_verbs.h"
+#include "emulator/cli/usage_error.h"
 #include "emulator/cli/verb_names.h"
 #include "emulator/cli/view_verb.h"
 
@@ -130,7 +134,7 @@ struct CommandLine {
     verb.add_option("--loss", peer.loss, "of the frames each way, taken as lost, such as 0.1%")->capture_default_str();
     verb.add_option("--message", peer.message, "ib_write_lat: its option -s")->capture_default_str();
     verb.add_option("--iterations", peer.iterations, "ib_write_lat: its option -n, with --all")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1u, UINT32_MAX));
     verb.add_flag("--all", peer.all_sizes, "ib_write_lat: its option -a");
     verb.add_flag("--bandwidth-only", peer.bandwidth_only, "never begin a latency test");
     verb.add_flag_callback(
@@ -313,7 +317,7 @@ struct CommandLine {
                       "collectives by kernel, size and ranks");
     report.add_option("--base", base, "with --format replay: a run folder or its replay.csv to compare with");
     report.add_option("--repetition", drawing.repetition, "with run.repeat: the repetition that tables show, from 1")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1u, UINT32_MAX));
     add_gate_options(report, drawing.gating);
     report.add_flag_callback(
         "--json", [this] { drawing.form = OutputForm::kJson; }, "print the summary as JSON");
@@ -379,9 +383,7 @@ int rankwire_main(int argc, char** argv) {
     } catch (const CLI::Success& help) {
       return line.app.exit(help);
     } catch (const CLI::ParseError& error) {
-      if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) require_known_options(line.app);
-      line.app.exit(error);
-      return kUsage;
+      fail_usage(line.app, error);
     }
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
       fail_run("cannot write to the standard output: {}", std::strerror(errno));

@@ -124,7 +124,4 @@ struct GenerateRequest {
 };
 int generate_traces(const GenerateRequest& request);
 
-/// Parses the command line and runs the verb; errors are printed on one line.
-int rankwire_main(int argc, char** argv);
-
 }  // namespace rankwire

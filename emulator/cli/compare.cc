@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "emulator/cli/commands.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/certification.h"
@@ -29,7 +30,7 @@ void compare_with_output(const std::filesystem::path& base, const std::filesyste
   if (form == OutputForm::kJson) {
     fmt::print("{}\n", cluster_json(comparison).dump(2));
   } else {
-    fmt::print("{}", cluster_text(comparison));
+    fmt::print("{}", printable(cluster_text(comparison)));
   }
 }
 
@@ -97,7 +98,7 @@ int compare_runs(const CompareRequest& request) {
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", json.dump(2));
   } else {
-    fmt::print("{}{}", comparison_table(comparison), gating.table());
+    fmt::print("{}{}", printable(comparison_table(comparison)), gating.table());
   }
   std::fflush(stdout);
   return worse_status(gating.status(), most ? status_of_ratio(comparison.ratio(), *most, resolvable) : 0);

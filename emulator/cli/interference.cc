@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/point_runs.h"
@@ -149,7 +150,7 @@ int run_interference(const InterferenceRequest& request) {
   if (request.run.form == OutputForm::kJson) {
     fmt::print("{}\n", json.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
-    fmt::print("{}picture  {}\n", interference_text(plan), (folder.path() / "interference.html").string());
+    fmt::print("{}picture  {}\n", printable(interference_text(plan)), (folder.path() / "interference.html").string());
   }
   std::fflush(stdout);
   if (log_verbosity() == Verbosity::kQuiet) std::ranges::for_each(doubtful_runs(plan), log_error);

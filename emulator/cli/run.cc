@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "emulator/assembly/certification.h"
 #include "emulator/assembly/machine_run.h"
 #include "emulator/cli/commands.h"
@@ -101,8 +102,8 @@ int finish(const std::filesystem::path& folder, const RunRequest& request, RunPa
     fmt::print("{}\n", summary.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
     fmt::print("{}{}",
-               figures.collective ? measured_text(reader, *figures.collective, figures.cluster)
-                                  : summary_table(reader, figures),
+               printable(figures.collective ? measured_text(reader, *figures.collective, figures.cluster)
+                                            : summary_table(reader, figures)),
                gating.table());
   }
   std::fflush(stdout);
@@ -249,7 +250,7 @@ int draw_replay(const std::filesystem::path& folder, std::optional<uint32_t> rep
   const ReplayFigures figures = replay_figures(reader);
   if (figures.empty()) fail_input("{}: has no collective that has ended", folder.string());
   const ReplayFigures other = base.empty() ? ReplayFigures() : read_replay(base);
-  if (log_verbosity() == Verbosity::kNormal) fmt::print("{}", replay_text(figures, other));
+  if (log_verbosity() == Verbosity::kNormal) fmt::print("{}", printable(replay_text(figures, other)));
   std::fflush(stdout);
   write_file(folder / "replay.csv", replay_csv(figures, other));
   return 0;
@@ -271,7 +272,7 @@ int draw_report(const ReportRequest& request) {
     gating.add_to(json);
     if (request.form == OutputForm::kJson) fmt::print("{}\n", json.dump(2));
   }
-  if (request.form == OutputForm::kTable) fmt::print("{}{}", summary_table(reader), gating.table());
+  if (request.form == OutputForm::kTable) fmt::print("{}{}", printable(summary_table(reader)), gating.table());
   std::fflush(stdout);
   write_report(reader, drawn);
   return gating.is_asked() ? worse_status(exit_status(verdict_of(reader).verdict), gating.status()) : 0;

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/cli/asked_columns.h"
 #include "emulator/cli/commands.h"
@@ -138,7 +139,7 @@ int run_study(const StudyRequest& request) {
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", json.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
-    fmt::print("{}figures  {}\n", study_tables(study), (folder.path() / "study.html").string());
+    fmt::print("{}figures  {}\n", printable(study_tables(study)), (folder.path() / "study.html").string());
   }
   std::fflush(stdout);
   if (log_verbosity() == Verbosity::kQuiet) {

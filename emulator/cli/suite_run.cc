@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/writable.h"
@@ -19,7 +20,7 @@ namespace {
 
 void print_result(const CaseResult& result) {
   fmt::print("{:<13} {}: {} ({}){}\n", name_of(result.outcome.verdict), result.id, result.title, lasting(result.took),
-             result.outcome.reason.empty() ? "" : ": " + result.outcome.reason);
+             result.outcome.reason.empty() ? "" : ": " + printable_line(result.outcome.reason));
   std::fflush(stdout);
 }
 

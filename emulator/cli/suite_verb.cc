@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
+#include "emulator/cli/writable.h"
 #include "emulator/suite/suite.h"
 #include "emulator/suite/suite_report.h"
 
@@ -53,13 +55,14 @@ int draw_suite(const SuiteRequest& request) {
   const std::filesystem::path given = request.folder;
   const std::filesystem::path file = std::filesystem::is_directory(given) ? given / "suite.json" : given;
   const SuiteResult suite = read_suite(file);
+  for (const char* const name : names_of(options)) require_writable(file.parent_path() / name);
   if (request.form == OutputForm::kJson) {
     std::ifstream stream(file, std::ios::binary);
     std::ostringstream text;
     text << stream.rdbuf();
     fmt::print("{}", text.str());
   } else if (log_verbosity() == Verbosity::kNormal) {
-    fmt::print("{}", verdict_lines(suite));
+    fmt::print("{}", printable(verdict_lines(suite)));
   }
   std::fflush(stdout);
   write_suite_reports(suite, file.parent_path(), options);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/cli/asked_columns.h"
 #include "emulator/cli/point_runs.h"
@@ -122,7 +123,7 @@ int run_sweep(const SweepRequest& request) {
   if (request.run.form == OutputForm::kJson) {
     fmt::print("{}\n", json.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
-    fmt::print("{}picture  {}\n", sweep_table(sweep), (folder.path() / "sweep.html").string());
+    fmt::print("{}picture  {}\n", printable(sweep_table(sweep)), (folder.path() / "sweep.html").string());
   }
   std::fflush(stdout);
   if (log_verbosity() == Verbosity::kQuiet) std::ranges::for_each(failed_points(sweep), log_error);

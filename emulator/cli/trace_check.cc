@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/printable.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/trace_inputs.h"
 #include "emulator/traces/repair.h"
@@ -49,8 +50,8 @@ int repair_traces(const TraceCheckRequest& request, const std::vector<CheckedSet
   if (request.inputs.form == OutputForm::kJson) {
     print_json({{"original", to_json(sets)}, {"changes", list}, {"copy", to_json(repaired)}});
   } else {
-    fmt::print("{}{}{}: {}", to_text(sets, request.notes), to_text(changes), folder.string(),
-               to_text(repaired, request.notes));
+    fmt::print("{}", printable(fmt::format("{}{}{}: {}", to_text(sets, request.notes), to_text(changes),
+                                           folder.string(), to_text(repaired, request.notes))));
   }
   return count(repaired, Severity::kError) == 0 ? 0 : 1;
 }
@@ -64,7 +65,7 @@ int check_traces(const TraceCheckRequest& request) {
   if (request.inputs.form == OutputForm::kJson) {
     print_json(to_json(sets));
   } else {
-    fmt::print("{}", to_text(sets, request.notes));
+    fmt::print("{}", printable(to_text(sets, request.notes)));
   }
   return count(sets, Severity::kError) == 0 ? 0 : 1;
 }

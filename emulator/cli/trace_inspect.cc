@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/printable.h"
 #include "emulator/cli/trace_inputs.h"
 #include "emulator/report/output_file.h"
 #include "emulator/traces/inspect.h"
@@ -92,8 +93,8 @@ int inspect_traces(const TraceInspectRequest& request) {
       list.push_back(to_json(set.inspection));
       if (difference) list.back()["against"] = to_json(*difference);
     } else {
-      fmt::print("{}\n", to_text(set.inspection));
-      if (difference) fmt::print("{}\n", to_text(*difference));
+      fmt::print("{}\n", printable(to_text(set.inspection)));
+      if (difference) fmt::print("{}\n", printable(to_text(*difference)));
     }
   }
   if (request.inputs.form == OutputForm::kJson) print_json({{"sets", list}});

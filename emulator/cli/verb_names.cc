@@ -76,13 +76,24 @@ std::string option_name(const std::string& word) {
   for (const CLI::Option* option : verb.get_options()) {
     for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
   }
-  const std::string whose = called(verb).empty() ? "rankwire" : "rankwire " + called(verb);
+  const std::string whose = full_name(verb);
   const std::string near = nearest_name(name, names, 2);
   if (near.empty()) fail_input("{} has no option '{}'; its --help lists them", whose, name);
   fail_input("{} has no option '{}'; did you mean '{}'?", whose, name, near);
 }
 
 }  // namespace
+
+std::string full_name(const CLI::App& verb) {
+  const std::string name = called(verb);
+  return name.empty() ? "rankwire" : "rankwire " + name;
+}
+
+const CLI::App& called_verb(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+  return *verb;
+}
 
 void require_known_verbs(const CLI::App& app, std::span<const char* const> arguments) {
   const CLI::App* outer = &app;
@@ -98,10 +109,8 @@ void require_known_verbs(const CLI::App& app, std::span<const char* const> argum
 }
 
 void require_known_options(const CLI::App& app) {
-  const CLI::App* verb = &app;
-  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
   for (const std::string& word : app.remaining(true)) {
-    if (word.starts_with("--") && word.size() > 2) fail_unknown_option(*verb, option_name(word));
+    if (word.starts_with("--") && word.size() > 2) fail_unknown_option(called_verb(app), option_name(word));
   }
 }
 

@@ -1,4 +1,4 @@
-// What a misspelt verb or option was meant to be.
+// Verbs by name, and what a misspelt verb or option was meant to be.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,6 +6,12 @@
 #include <string>
 
 namespace rankwire {
+
+/// "rankwire trace check" of the verb `check` beneath `trace`, "rankwire" of the program.
+std::string full_name(const CLI::App& verb);
+
+/// The verb that `app` has met last; itself where it has met none.
+const CLI::App& called_verb(const CLI::App& app);
 
 /// `arguments` are those after the program's name. Throws Error(kInput) when a verb of `app` should stand where another
 /// word does: names the verb, or the option of one, that was probably meant, or all verbs. Options in front of a verb

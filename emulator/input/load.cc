@@ -95,6 +95,23 @@ void expand_ports(Tree& root) {
   }
 }
 
+/// `workers.switch` is another name of `switch.core`: how the switch is spread over them.
+void move_switch_of_workers(Tree& root) {
+  Tree* workers = root.find("workers");
+  const Tree* named = workers == nullptr ? nullptr : workers->find("switch");
+  if (named == nullptr) return;
+  const Tree core = *named;
+  workers->erase("switch");
+  if (root.find("switch") == nullptr) {
+    Tree device{.kind = Tree::Kind::kMap, .origin = core.origin, .text = {}, .items = {}, .entries = {}};
+    root.entries.push_back({.key = "switch", .origin = core.origin, .value = std::move(device)});
+  }
+  Tree& device = *root.find("switch");
+  if (device.find("core") != nullptr)
+    fail_at(core.origin, "workers.switch: is another name of switch.core; give one of them");
+  device.entries.push_back({.key = "core", .origin = core.origin, .value = core});
+}
+
 /// Writes out what stands in short where the setting reaches into it.
 void expand_for(std::string_view setting, Tree& root) {
   if (setting.starts_with("ports[")) expand_ports(root);
@@ -148,6 +165,7 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   include_descriptions(root);
   expand_presets(root);
   expand_ports(root);
+  move_switch_of_workers(root);
 
   RunConfig config;
   config.file = file;

@@ -55,6 +55,9 @@ struct Quantity {
   std::string text(T value) const { return print_quantity(value.*kMember, scale); }
 };
 
+/// Of what no machine has more.
+inline constexpr Bytes kLargestSize = Bytes(1LL << 50);
+
 struct Size : Quantity<Bytes, &Bytes::count> {
   Size(Bytes least, Bytes most) : Quantity{kSizeScale, least, most} {}
 };

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
+#include "base/printable.h"
 #include "base/transport_counters.h"
+#include "base/utf8.h"
 #include "emulator/record/database.h"
 #include "emulator/record/run_record.h"
 
@@ -20,6 +23,16 @@ inline uint64_t count(const Statement& row, int column) {
 
 inline Duration duration(const Statement& row, int column) {
   return Duration(row.integer(column));
+}
+
+/// Overwrites in place, so that a text keeps its memory from row to row. Bytes that are no UTF-8 are replaced.
+inline void assign(std::string& text, const Statement& row, int column) {
+  const std::string_view read = row.text_view(column);
+  if (is_utf8(read)) {
+    text = read;
+  } else {
+    text = with_valid_utf8(read);
+  }
 }
 
 /// Six columns from `column` on: count, p50_ps, p95_ps, p99_ps, p999_ps, max_ps.

@@ -2,6 +2,9 @@
 
 #include <sqlite3.h>
 
+#include "base/printable.h"
+#include "base/utf8.h"
+
 namespace rankwire {
 namespace {
 
@@ -76,7 +79,8 @@ std::string_view Statement::text_view(int column) const {
 }
 
 std::string Statement::text(int column) const {
-  return std::string(text_view(column));
+  const std::string_view text = text_view(column);
+  return is_utf8(text) ? std::string(text) : with_valid_utf8(text);
 }
 
 std::optional<int64_t> Statement::optional_integer(int column) const {

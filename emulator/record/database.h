@@ -39,8 +39,8 @@ class Statement {
 
   int64_t integer(int column) const;
   double real(int column) const;
-  std::string text(int column) const;
-  /// Valid until the next step.
+  std::string text(int column) const;  ///< in UTF-8: bytes of no character are replaced
+  /// As it stands in the file, in UTF-8 or not. Valid until the next step.
   std::string_view text_view(int column) const;
   /// Empty where the column is NULL.
   std::optional<int64_t> optional_integer(int column) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,22 @@ struct Range {
   int64_t least, most;
 };
 
+/// Columns that count something or are an amount of it. What devices and drivers count is not among them: some have all
+/// ones where they count nothing.
+bool is_amount(std::string_view column) {
+  constexpr std::string_view kAmounts[] = {
+      "accused",       "acknowledged",    "arrived",       "batches", "behind",   "count",     "delivered",
+      "done",          "dropped",         "drops",         "failed",  "flows",    "forwarded", "iterations",
+      "marked",        "marks",           "naks",          "nodes",   "not_done", "offered",   "packets",
+      "posted",        "retransmissions", "retransmitted", "retries", "rnr_naks", "rows",      "timeouts",
+      "unacknowledged"};
+  constexpr std::string_view kEnds[] = {"_bps",    "_bytes",   "_dropped", "_errors", "_flows",  "_frames", "_lost",
+                                        "_missed", "_refused", "_rx",      "_size",   "_tokens", "_tx"};
+  return column.starts_with("bytes") || column.starts_with("messages") ||
+         std::ranges::find(kAmounts, column) != std::end(kAmounts) ||
+         std::ranges::any_of(kEnds, [&](std::string_view end) { return column.ends_with(end); });
+}
+
 std::optional<Range> range_of(std::string_view table, std::string_view column, int64_t nodes) {
   if (column == "completion_ps" || column.ends_with("interval_ps")) return Range{0, kLongest};
   if (column.ends_with("_ps")) return Range{-kLongest, kLongest};
@@ -32,8 +49,8 @@ std::optional<Range> range_of(std::string_view table, std::string_view column, i
   for (const std::string_view of_rank : {"rank", "source", "destination", "peer"})
     if (column == of_rank) return Range{0, MessageId::kMaxRanks - 1};
   if (column == "first_rank" || column == "ranks") return Range{0, MessageId::kMaxRanks};
-  if (table == "runs" && (column == "messages" || column.starts_with("bytes"))) return Range{0, INT64_MAX};
-  if (table == "counters" && column == "value") return Range{0, INT64_MAX};
+  if (is_amount(column) || (column == "value" && (table == "counters" || table == "details")))
+    return Range{0, INT64_MAX};
   // Elsewhere what is of no job has a number of its own.
   if (table == "jobs" && (column == "job" || column == "follows")) return Range{0, MessageId::kMaxJobs - 1};
   return std::nullopt;

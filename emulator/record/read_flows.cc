@@ -30,7 +30,7 @@ void assign(RecordedFlow& row, const Statement& columns) {
   c.job = JobId(small(columns, 1));
   const auto group = columns.optional_integer(2);
   c.group = group ? GroupId(static_cast<uint32_t>(*group)) : GroupId();
-  row.flow.group = columns.text_view(3);
+  assign(row.flow.group, columns, 3);
   c.source = RankId(small(columns, 4));
   c.destination = RankId(small(columns, 5));
   c.channel = static_cast<uint8_t>(columns.integer(6));
@@ -133,7 +133,7 @@ void RunReader::for_each_pair(const RecordedRun& run, const std::function<void(c
   PairTraffic row;
   while (rows.step()) {
     row.job = JobId(small(rows, 0));
-    row.group = rows.text_view(1);
+    assign(row.group, rows, 1);
     row.source = RankId(small(rows, 2));
     row.destination = RankId(small(rows, 3));
     row.queue_pairs = count(rows, 4);

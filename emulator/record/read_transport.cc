@@ -26,8 +26,8 @@ void RunReader::read_rdma(const RecordedRun& run, std::vector<PortCounters>& por
   while (rows.step()) {
     const auto port = std::ranges::find(ports, PortId(small(rows, 0)), &PortCounters::port);
     if (port == ports.end()) continue;
-    if (rows.text_view(1) == "rx_icrc_encapsulated") port->rx_icrc_encapsulated = count(rows, 2);
-    add_counter(port->rdma, rows.text_view(1), count(rows, 2));
+    if (rows.text(1) == "rx_icrc_encapsulated") port->rx_icrc_encapsulated = count(rows, 2);
+    add_counter(port->rdma, rows.text(1), count(rows, 2));
   }
 }
 
@@ -39,7 +39,7 @@ void RunReader::read_pauses(const RecordedRun& run, std::vector<PortCounters>& p
   rows.bind(run.run);
   while (rows.step()) {
     const auto port = std::ranges::find_if(
-        ports, [&](const PortCounters& p) { return p.port == PortId(small(rows, 0)) && p.name == rows.text_view(1); });
+        ports, [&](const PortCounters& p) { return p.port == PortId(small(rows, 0)) && p.name == rows.text(1); });
     if (port == ports.end()) continue;
     port->pause_tx = count(rows, 2), port->pause_rx = count(rows, 3);
     for (size_t i = 0; i < port->paused.size(); ++i) port->paused[i] = duration(rows, static_cast<int>(4 + i));
@@ -52,7 +52,7 @@ void RunReader::read_drivers(const RecordedRun& run, std::vector<PortCounters>& 
   rows.bind(run.run);
   while (rows.step()) {
     for (PortCounters& port : ports) {
-      if (port.port != PortId(small(rows, 0)) || port.name != rows.text_view(1)) continue;
+      if (port.port != PortId(small(rows, 0)) || port.name != rows.text(1)) continue;
       if (const auto worker = rows.optional_integer(2)) port.worker = static_cast<uint32_t>(*worker);
       port.slipped = duration(rows, 3);
     }
@@ -228,7 +228,7 @@ std::optional<QueueSampling> RunReader::queue_samples(const RecordedRun& run) co
   rows.bind(run.run);
   std::map<std::string, uint32_t, std::less<>> ports;
   while (rows.step()) {
-    auto port = ports.find(rows.text_view(1));
+    auto port = ports.find(rows.text(1));
     if (port == ports.end()) {
       port = ports.emplace(rows.text(1), static_cast<uint32_t>(sampling.ports.size())).first;
       sampling.ports.push_back(port->first);

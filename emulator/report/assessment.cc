@@ -29,19 +29,31 @@ bool matters(Duration gap, Duration whole) {
   return gap * 20 > whole;
 }
 
+/// Whether it was cut off by `run.deadline`, and so takes longer than it did.
+bool is_overdue(const RecordedRun& run) {
+  return run.end.verdict == "failed" && run.end.reason.starts_with("deadline of ");
+}
+
+/// What a message waits for turns of the loop may be all that it takes longer than in the reference.
+void judge_messages(const RecordedRun& emulated, Duration expected, std::vector<std::string>& reasons) {
+  const Duration message = emulated.latency->p50;
+  const Duration turn = typical_turn(emulated.end.turns);
+  const Duration gap = message - expected;
+  if (!matters(gap, message) || gap > turn * kTurnsOfMessage) return;
+  reasons.push_back(
+      fmt::format("a message takes {} longer than in the reference ({} instead of {}, P50), and a turn of the loop "
+                  "takes {}: up to {} turns of each message are the generator's own",
+                  readable(gap), readable(message), readable(expected), readable(turn), kTurnsOfMessage));
+}
+
 /// What the loop's own turns may have added to the emulated side is as large as the gap to the reference: then the gap
 /// says nothing of the network.
 void judge_turns(const RecordedRun& emulated, const RecordedRun* reference, std::vector<std::string>& reasons) {
-  if (emulated.end.turns.empty() || !emulated.latency || reference == nullptr || !reference->latency) return;
-  if (emulated.end.verdict != "ok" || reference->end.verdict != "ok") return;  // one of them is not all of the run
-  const Duration message = emulated.latency->p50, expected = reference->latency->p50;
-  const Duration turn = typical_turn(emulated.end.turns);
-  if (const Duration gap = message - expected; matters(gap, message) && gap <= turn * kTurnsOfMessage) {
-    reasons.push_back(
-        fmt::format("a message takes {} longer than in the reference ({} instead of {}, P50), and a turn of the loop "
-                    "takes {}: up to {} turns of each message are the generator's own",
-                    readable(gap), readable(message), readable(expected), readable(turn), kTurnsOfMessage));
-  }
+  if (emulated.end.turns.empty() || reference == nullptr || !reference->latency) return;
+  const bool is_whole = emulated.end.verdict == "ok";
+  if ((!is_whole && !is_overdue(emulated)) || reference->end.verdict != "ok") return;
+  const Duration expected = reference->latency->p50;
+  if (is_whole && emulated.latency) judge_messages(emulated, expected, reasons);
   const Duration longer = emulated.end.completion - reference->end.completion;
   const Duration blind = time_in_turns_above(emulated.end.turns, expected);
   if (matters(longer, emulated.end.completion) && blind * 2 >= longer) {
@@ -50,6 +62,23 @@ void judge_turns(const RecordedRun& emulated, const RecordedRun* reference, std:
                     "least half of the {} by which the run is longer",
                     readable(blind), readable(expected), readable(longer)));
   }
+}
+
+/// Messages of the background are measured for a given time, which a loop that stands still does not lengthen: it is in
+/// the times of these messages instead.
+void judge_background(const RecordedRun& emulated, const RecordedRun* reference, std::vector<std::string>& reasons) {
+  constexpr int kStandsStill = 10;  // messages long
+  if (reference == nullptr) return;
+  std::optional<Duration> quickest;
+  for (const BackgroundRow& entry : reference->end.background)
+    if (entry.completion.count > 0) quickest = std::min(quickest.value_or(entry.completion.p50), entry.completion.p50);
+  if (!quickest) return;
+  const Duration blind = time_in_turns_above(emulated.end.turns, *quickest * kStandsStill);
+  if (!matters(blind, emulated.end.completion)) return;
+  reasons.push_back(
+      fmt::format("{} of {} passed in turns of the loop that took longer than {} messages of the background do in the "
+                  "reference ({} each, P50)",
+                  readable(blind), readable(emulated.end.completion), kStandsStill, readable(*quickest)));
 }
 
 /// "port p3", or with several workers "port p3 (worker 1)".
@@ -140,7 +169,7 @@ std::string reason_code(const RunReader& record, const RecordedRun& run) {
   if (end.verdict == "ok") return "completed";
   if (end.verdict == "stalled") return "no_progress";
   if (end.verdict == "interrupted") return "signal";
-  if (end.reason.starts_with("deadline of ")) return "deadline";
+  if (is_overdue(run)) return "deadline";
   if (end.counters.messages_failed != 0 || !record.failures(run).empty()) return "message_failed";
   if (end.messages_lost + end.messages_duplicated + end.counters.payload_errors != 0) return "wrong_delivery";
   return "error";
@@ -195,7 +224,10 @@ FidelityAssessment assess_fidelity(const RunReader& record) {
     reasons.push_back(
         fmt::format("{} missed {} frames because nobody took them in time", port_name(port), port.rx_missed));
   }
+  if (const auto stall = record.stall(*run); stall && stall->kind == "generator_starvation")
+    reasons.push_back("the loop itself stood still when the run was stopped");
   judge_turns(*run, record.reference(), reasons);
+  judge_background(*run, record.reference(), reasons);
   if (!reasons.empty()) assessment.fidelity = "generator_limited";
   return assessment;
 }

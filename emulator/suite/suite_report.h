@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "emulator/suite/suite.h"
 
@@ -14,13 +15,16 @@ struct SuiteReportOptions {
   std::string title = {};  ///< of the reports; empty: the name of the suite
 };
 
+/// The files that these are.
+std::vector<const char*> names_of(const SuiteReportOptions& options);
+
 /// What a folder of a suite has at the end.
 inline constexpr std::array kSuiteFiles = {"suite.json", "junit.xml", "suite.md", "suite.html"};
 
 /// Writes what is chosen, each file whole or not at all. Properties of the suite are grouped by what their name has
 /// before its first dot: "dut.model" stands beneath "Device under test" as "model", and likewise "topology.", "test."
 /// (its configuration) and "host."; other prefixes are headings as they are. A value of several lines keeps them.
-/// Throws Error(kRun) where a file cannot be written.
+/// Throws Error(kRun) where some of them cannot be written, when all others are.
 void write_suite_reports(const SuiteResult& suite, const std::filesystem::path& folder,
                          const SuiteReportOptions& options = {});
 

@@ -1,5 +1,6 @@
 #include "emulator/bmwg/bench.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,6 +48,28 @@ TEST_F(BmwgBenchTest, NothingIsSaidOfADeviceWhereTheGeneratorWasTooSlow) {
   summary_ = R"({"verdict": "failed", "reason": "deadline of 30 s passed", "fidelity": "generator_limited"})";
   EXPECT_THAT([&] { bench().measure("a", {}, seconds(1)); },
               ThrowsMessage<BmwgUndecided>(HasSubstr("deadline of 30 s passed, and the generator may")));
+}
+
+// Calls that all warmed up, or of which the record has no end.
+TEST_F(BmwgBenchTest, NoCallThatEndsIsAnErrorUnlessTheGeneratorWasTooSlow) {
+  const auto call = [&](const char* fidelity) {
+    summary_ = fmt::format(
+        R"({{"verdict": "ok", "reason": "", "fidelity": "{}", "collective": {{"sizes": [{{"emulated": null}}]}}}})",
+        fidelity);
+    bench().measure("n4", {}, seconds(1)).only_size();
+  };
+  EXPECT_THAT([&] { call("ok"); }, ThrowsMessage<Error>("n4: no call came to its end"));
+  EXPECT_THAT([&] { call("generator_limited"); }, ThrowsMessage<BmwgUndecided>(HasSubstr("n4: no call came to its")));
+}
+
+TEST_F(BmwgBenchTest, WhatTheBackgroundDidNotCarryCountsNothing) {
+  summary_ = R"({"verdict": "ok", "reason": "", "fidelity": "ok", "background": [
+      {"name": "silent", "emulated": null},
+      {"name": "slow", "emulated": {"messages_failed": 3, "delivered_bps": null}}]})";
+  const BmwgMeasurement run = bench().measure("storm", {}, seconds(1));
+  EXPECT_EQ(run.carried("slow", "messages_failed"), 3);
+  EXPECT_EQ(run.carried("slow", "delivered_bps"), 0);
+  EXPECT_EQ(run.carried("silent", "delivered_bps"), 0);
 }
 
 TEST_F(BmwgBenchTest, ATestWhoseTimeIsOverKeepsWhatItHasMeasured) {

@@ -39,6 +39,8 @@ TEST(Formulas, NothingIsSaidOfNothing) {
 TEST(Formulas, VariationIsOfTheSample) {
   EXPECT_DOUBLE_EQ(coefficient_of_variation(Values{2, 4, 6}), 0.5);
   EXPECT_DOUBLE_EQ(coefficient_of_variation(Values{3, 3, 3}), 0);
+  // 3 x 0.1 is 0.30000000000000004, a third of which is not 0.1.
+  EXPECT_EQ(coefficient_of_variation(Values{0.1, 0.1, 0.1}), 0);
   EXPECT_DOUBLE_EQ(mean_of(Values{2, 4, 9}), 5);
   EXPECT_DOUBLE_EQ(median_of(Values{9, 1, 5}), 5);
   EXPECT_DOUBLE_EQ(median_of(Values{9, 1, 5, 6}), 5.5);

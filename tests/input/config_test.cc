@@ -268,6 +268,12 @@ TEST_F(Config, SettingsReplaceAddAndRemove) {
   EXPECT_EQ(config.dut.at("model"), "m");
 }
 
+TEST_F(Config, TheSwitchIsAlsoNamedBesideTheWorkers) {
+  const RunConfig config = load(kMinimal, {"workers.switch=sharded"});
+  EXPECT_EQ(config.embedded_switch.core, SwitchCore::kSharded);
+  EXPECT_EQ(config.embedded_switch.latency, microseconds(1));
+}
+
 TEST_F(Config, ThePortsShortFormIsASettingToo) {
   EXPECT_EQ(load(kMinimal, {"ports.count=6"}).ports.size(), 6u);
   EXPECT_EQ(load(kMinimal, {"ports.device=memory"}).ports[2].device, "memory");

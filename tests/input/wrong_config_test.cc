@@ -647,6 +647,10 @@ const Mistake kMistakes[] = {
     {"AShardedFabric", "GOODswitch: {core: sharded}\nfabric: {topology: leaf_spine, leaves: 2}\n",
      ":3: switch.core: 'sharded' does not go with 'fabric': what passes its cables concerns several workers; take "
      "'shared' or 'own'"},
+    {"TheSwitchOfWorkersTwice", "GOODswitch: {core: own}\nworkers: {switch: sharded}\n",
+     ":4: workers.switch: is another name of switch.core; give one of them"},
+    {"TheSwitchOfWorkersIsWrong", "GOODworkers: {switch: split}\n",
+     ":3: switch.core: 'split' is not one of shared, own, sharded"},
     {"ACaptureOfShards", "GOODswitch: {core: sharded}\nrecord: {capture: 1MiB}\n",
      ":3: switch.core: 'sharded' does not go with 'record.capture': no thread sees all frames"},
     {"QueuesOfShards", "GOODswitch: {core: sharded}\nrecord: {fabric_interval: 1us}\n",

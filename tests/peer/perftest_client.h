@@ -19,6 +19,7 @@
 namespace rankwire::testing {
 
 constexpr Duration kStep = microseconds(1);
+constexpr Duration kIdleStep = microseconds(100);
 constexpr Duration kTooLong = seconds(100);  // of the test's time
 constexpr Bandwidth kRate(100'000'000'000);
 
@@ -100,7 +101,7 @@ class PerftestClientTest : public ::testing::Test {
   template <class Done>
   bool run_until(Done done) {
     for (const Time end = now_ + kTooLong; !done();) {
-      now_ += kStep;
+      now_ += step_;
       if (transport && !frozen) take_events();
       if (!session->step(now_)) return false;
       if (now_ > end) {
@@ -218,6 +219,7 @@ class PerftestClientTest : public ::testing::Test {
   const char* client_ip_;
   int socket_ = -1;
   Time now_;
+  Duration step_ = kStep;  // kIdleStep while nobody sends
 
   std::unique_ptr<PerftestSession> session;
   std::unique_ptr<RoceTransport> transport;  // the client's

@@ -68,6 +68,18 @@ TEST_F(Plausibility, TakesNoTimeThatCannotBeAddedUp) {
               HasSubstr("table operations, row with rowid 1: end_ps is 9223372036854775807"));
 }
 
+// -1 would be drawn as 18446744073709551615.
+TEST_F(Plausibility, TakesNoCountBelowZero) {
+  EXPECT_THAT(after("INSERT INTO details VALUES(1, 'pacing_slips', -1)"),
+              HasSubstr("table details, row with rowid 1: value is -1, where runs write 0 .. "));
+  EXPECT_EQ(after("UPDATE details SET value=7"), "");
+  EXPECT_THAT(after("INSERT INTO ports VALUES(1, 0, 'p0', 0, 0, 0, -64, 0, 0, 0, 0, 0, 0)"),
+              HasSubstr("table ports, row with rowid 1: rx_bytes is -64"));
+  EXPECT_THAT(after("UPDATE ports SET rx_bytes=0, rx_missed=-2"), HasSubstr("rx_missed is -2"));
+  EXPECT_THAT(after("UPDATE ports SET rx_missed=0, marked=-3"), HasSubstr("marked is -3"));
+  EXPECT_EQ(after("UPDATE ports SET marked=9223372036854775807"), "");
+}
+
 TEST_F(Plausibility, TakesNoTextForANumber) {
   EXPECT_THAT(after("UPDATE runs SET completion_ps='soon'"),
               HasSubstr("table runs, row with run 1: completion_ps is soon"));

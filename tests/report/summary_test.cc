@@ -6,6 +6,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <span>
+
 #include "emulator/report/assessment.h"
 #include "emulator/report/summary_table.h"
 #include "tests/report/sample_record.h"
@@ -18,6 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 using ::testing::StartsWith;
 using testing::TemporaryFolder;
 
@@ -216,11 +219,12 @@ void record_message(RunRecorder& recorder, const RunStart& start, Duration end, 
 
 /// The reasons of a run of 50 us, with a message that takes `message` and these turns of the loop, beside a reference
 /// of 30 us whose message takes 3 us.
-std::vector<std::string> reasons_with(Duration message, const std::vector<Histogram::Bucket>& turns) {
+std::vector<std::string> reasons_with(Duration message, const std::vector<Histogram::Bucket>& turns,
+                                      RunEnd end = testing::sample_end(microseconds(50))) {
   TemporaryFolder folder;
   {
     RunRecorder recorder(folder.path());
-    RunEnd end = testing::sample_end(microseconds(50)), reference = testing::sample_end(microseconds(30));
+    const RunEnd reference = testing::sample_end(microseconds(30));
     end.turns = turns;
     record_message(recorder, {.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2}, message, end);
     record_message(recorder, {.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2}, microseconds(3),
@@ -254,6 +258,50 @@ TEST(Fidelity, IsLimitedByALoopThatStoodStill) {
               ElementsAre("10 us passed in turns of the loop that took longer than a message does in the reference (3 "
                           "us): at least half of the 20 us by which the run is longer"));
   EXPECT_THAT(reasons_with(microseconds(20), with(nanoseconds(9'999))), IsEmpty());
+  // What its deadline cut off takes longer than that still; what failed otherwise ended for reasons of its own.
+  RunEnd cut = testing::sample_end(microseconds(50));
+  cut.verdict = "failed";
+  cut.reason = "deadline of 5e-05 s passed";
+  EXPECT_THAT(reasons_with(microseconds(20), with(microseconds(10)), cut), SizeIs(1));
+  EXPECT_THAT(reasons_with(microseconds(20), with(nanoseconds(9'999)), cut), IsEmpty());
+  cut.reason = "rank 0 to rank 1: the retry counter is exceeded";
+  EXPECT_THAT(reasons_with(microseconds(20), with(microseconds(10)), cut), IsEmpty());
+}
+
+// 10 us of 100 passed in turns of 5 us; the messages take 1 us in the reference, of which ten are longer, or 400 ns.
+TEST(Fidelity, IsLimitedByALoopThatLetTheBackgroundWait) {
+  const auto reasons_of = [](Duration message) {
+    TemporaryFolder folder;
+    {
+      RunRecorder recorder(folder.path());
+      const BackgroundInfo entry{.job = JobId(1), .name = "probe", .pattern = "pairs", .flows = 1, .mean = Bytes(64)};
+      recorder.background(std::span(&entry, 1), RankId(2), std::vector<std::string>{"host 2"});
+      RunEnd end = testing::sample_end(microseconds(100));
+      end.turns = {{.low = nanoseconds(100), .high = nanoseconds(100), .count = 900},
+                   {.low = microseconds(5), .high = microseconds(5), .count = 2}};
+      record_message(recorder, {.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2}, microseconds(3), end);
+      end.turns.clear();
+      end.background = {{.completion = {.count = 7, .p50 = message}}};
+      record_message(recorder, {.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2}, microseconds(3),
+                     end);
+    }
+    return assess_fidelity(RunReader(folder.path())).reasons;
+  };
+  EXPECT_THAT(reasons_of(microseconds(1)), IsEmpty());
+  EXPECT_THAT(reasons_of(nanoseconds(400)),
+              ElementsAre("10 us of 100 us passed in turns of the loop that took longer than 10 messages of the "
+                          "background do in the reference (400 ns each, P50)"));
+}
+
+TEST(Fidelity, IsLimitedWhereTheLoopStoodStillUntilTheRunWasStopped) {
+  const auto reasons_of = [](const char* kind) {
+    RunEnd end = testing::sample_end(microseconds(50));
+    end.verdict = "stalled";
+    end.stall.emplace().kind = kind;
+    return reasons_with(microseconds(6), {}, end);
+  };
+  EXPECT_THAT(reasons_of("generator_starvation"), ElementsAre("the loop itself stood still when the run was stopped"));
+  EXPECT_THAT(reasons_of("dead_peer"), IsEmpty());
 }
 
 TEST(Summary, RowsThatTheRecordLacksAreWarnedOf) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/error.h"
 #include "emulator/suite/curve_chart.h"
 #include "emulator/suite/suite_report.h"
 #include "emulator/suite/suite_sections.h"
@@ -53,6 +54,15 @@ TEST(SuiteSections, TellOneVerdictOfAll) {
   EXPECT_EQ(suite_verdict(suite), "interrupted");
   add(CaseVerdict::kError);
   EXPECT_EQ(suite_verdict(suite), "fail");
+}
+
+TEST(SuiteFiles, OneThatCannotBeWrittenTakesNoOtherWithIt) {
+  const testing::TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "junit.xml");
+  EXPECT_THAT([&] { write_suite_reports(reported_suite(), folder.path()); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("junit.xml: is there, and no file that can be replaced")));
+  EXPECT_TRUE(std::filesystem::is_regular_file(folder.path() / "suite.md"));
+  EXPECT_TRUE(std::filesystem::is_regular_file(folder.path() / "suite.html"));
 }
 
 TEST(SuiteMarkdown, HasTheTestWithItsMeasurements) {

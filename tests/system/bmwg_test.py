@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import pathlib
 import signal
 import time
 import unittest
@@ -255,6 +256,42 @@ class Bmwg(RankwireTest):
         self.assertEqual(process.returncode, OK, process.stderr)
         self.assertEqual(list(cases), ["T5.all_reduce", "T5.all_to_all", "T5.all_gather", "T6.jct"])
         self.assertEqual(cases["T5.all_reduce"]["began_unix_ms"], before["cases"][0]["began_unix_ms"])
+
+    def test_a_kill_ends_the_run_at_work_and_is_resumed(self):
+        only = ("--twin", "--only", "T6.jct", "--only", "T7.scale", "--only", "I.disaggregated")
+        suite = self.few_runs()
+        out = self.folder / "out"
+        with start("bmwg", "run", suite, "--quick", "--out", out, *only) as process:
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not self.ended_tests(out):
+                time.sleep(0.02)
+            process.kill()
+            process.communicate(timeout=60)
+
+        def at_work():
+            return [file for file in pathlib.Path("/proc").glob("[0-9]*/cmdline") if os.fsencode(out) in contents(file)]
+
+        def contents(file):
+            try:
+                return file.read_bytes()
+            except OSError:  # it has ended
+                return b""
+
+        # Nothing may go on sending beside the runs of who goes on.
+        end = time.monotonic() + 20
+        while time.monotonic() < end and at_work():
+            time.sleep(0.02)
+        self.assertEqual(at_work(), [])
+        before = json.loads((out / "suite.json").read_text(encoding="utf-8"))
+        self.assertTrue(before["interrupted"])
+        self.assertEqual(before["cases"][0]["id"], "T6.jct")
+        process, cases = self.run_suite(suite, "--resume", *only)
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertEqual({name: case["verdict"] for name, case in cases.items()},
+                         {"T6.jct": "pass", "T7.scale": "pass", "I.disaggregated": "pass"})  # fmt: skip
+        self.assertEqual(cases["T6.jct"], before["cases"][0])
+        after = json.loads((out / "suite.json").read_text(encoding="utf-8"))
+        self.assertFalse(after["interrupted"])
 
     def test_ports_that_are_not_embedded_are_asked_for(self):
         base = self.folder / "base.yaml"

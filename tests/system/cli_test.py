@@ -42,11 +42,26 @@ class Help(unittest.TestCase):
 
 class Usage(RankwireTest):
     def test_wrong_arguments(self):
-        for arguments in ([], ["runn"], ["run"], ["run", "x.yaml", "--frobnicate"], ["report"], ["trace"]):
+        for arguments, *texts in (
+            ([], "a verb is required: one of run, simulate,", "'rankwire --help'"),
+            (["runn"], "'rankwire run'"),
+            (["run"], "CONFIG is required; 'rankwire run --help'"),
+            (["run", "x.yaml", "--frobnicate"], "rankwire run has no option '--frobnicate'"),
+            (["run", "x.yaml", "y.yaml"], "not expected: y.yaml; 'rankwire run --help'"),
+            (["run", "x.yaml", "--json", "--columns", "p50"], "--columns requires --sweep"),
+            (["run", "x.yaml", "--strict", "--sweep", "seed=1"], "--sweep excludes --strict"),
+            (["run", "x.yaml", "--json=maybe"], "--json: takes no value, not 'maybe'"),
+            (["run", "x.yaml", "--out", "a", "--out", "b"], "--out: takes a value, and is given 2 times"),
+            (["study", "x.yaml", "--jobs", "abc"], "--jobs: Value abc not in range 1 to 1024"),
+            (["compare", "a", "b", "--most"], "--most: a number is missing; 'rankwire compare --help'"),
+            (["report"], "RUN is required"),
+            (["report", "x", "--repetition", "0"], "--repetition: Value 0 not in range 1 to 4294967295"),
+            (["trace"], "a verb is required: one of ", "check", "'rankwire trace --help'"),
+            (["trace", "check"], "is required; 'rankwire trace check --help'"),
+        ):
             with self.subTest(arguments=arguments):
                 process = rankwire(*arguments)
-                self.assertEqual(process.returncode, USAGE)
-                self.assertTrue(process.stderr.strip())
+                self.assert_one_line_error(process, USAGE, *texts)
                 self.assertEqual(process.stdout, "")
 
     def test_a_ratio_is_a_number_above_0(self):

@@ -213,6 +213,9 @@ class Suites(PipelineTest):
         process = rankwire("suite", self.folder)
         self.assertEqual(process.returncode, FAILED, process.stderr)
         self.assertIn("1 pass  1 fail  1 inconclusive  1 skipped  1 error  of 5 tests", process.stdout)
+        # What a reason has of a hook's words does not reach the terminal as it is.
+        self.assertIn("why \\x1b[31m<b>", process.stdout)
+        self.assertNotIn("\x1b", process.stdout)
         suite = self.junit(self.folder / "junit.xml")
         self.assertEqual([suite.get(key) for key in ("tests", "failures", "errors", "skipped", "time")],
                          ["5", "1", "1", "2", "7.500"])  # fmt: skip
@@ -228,6 +231,13 @@ class Suites(PipelineTest):
         self.assertNotRegex(page, r"(src|href)=\"(https?:)?//")
         printed = rankwire("suite", self.folder, "--json", "--format", "junit")
         self.assert_valid("suite", json.loads(printed.stdout))
+        # One that cannot be written is found before others are, and 1 would be a verdict.
+        (self.folder / "suite.md").unlink()
+        (self.folder / "junit.xml").unlink()
+        (self.folder / "suite.md").mkdir()
+        self.assert_one_line_error(rankwire("suite", self.folder), USAGE, "suite.md: is there, and no file that can be replaced")
+        self.assertFalse((self.folder / "junit.xml").exists())
+        self.assertEqual(rankwire("suite", self.folder, "--format", "junit,html").returncode, FAILED)
 
     def test_the_status_is_that_of_the_tests(self):
         for verdicts, status in ((("pass", "skipped"), OK), (("pass", "inconclusive"), INCONCLUSIVE),

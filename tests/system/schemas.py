@@ -1,5 +1,6 @@
 """The schemas of what the program writes (docs/schemas)."""
 
+import functools
 import json
 
 import jsonschema
@@ -7,6 +8,7 @@ import jsonschema
 from rankwire import SOURCE
 
 
+@functools.cache
 def schema(name):
     text = json.loads((SOURCE / f"docs/schemas/{name}.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(text)

@@ -11,7 +11,7 @@ from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire, recorded_operati
 class Workers(RankwireTest):
     def config(self, workers, device="ring", **changes):
         return {
-            "workload": {"generate": transformer(), "iterations": 2},
+            "workload": {"generate": transformer(micro_batches=2), "iterations": 2, "scale": {"bytes": "1/2"}},
             "hosts": {"count": 2, "npus": 4, "nics": 2},
             "ports": {"count": 4, "device": device, "rate": "1Gbps"},
             "transport": {"checking": True, "mtu": "1024B"},
