@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/kpis.h"
-#include "emulator/cli/child_process.h"
+#include "base/child_process.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/suite/suite.h"
 

@@ -32,6 +32,7 @@
 #include "emulator/cli/nic_check_verb.h"
 #include "emulator/cli/out_of_memory.h"
 #include "emulator/cli/peer.h"
+#include "emulator/cli/serve_verb.h"
 #include "emulator/cli/suite_verb.h"
 #include "emulator/cli/trace_verbs.h"
 #include "emulator/cli/usage_error.h"
@@ -67,6 +68,7 @@ struct CommandLine {
   InterferenceRequest interference;
   CompareRequest comparison;
   ViewRequest view;
+  ServeOptions server;
   SuiteRequest suite;
   NicCheckRequest nic_check;
   AgentRequest agent;
@@ -331,6 +333,7 @@ struct CommandLine {
 
     add_suite_verb(app, suite, status);
     add_view_verb(app, view, status);
+    add_serve_verb(app, server);
 
     CLI::App& trace = *app.add_subcommand("trace", "make, check and understand traces");
     trace.require_subcommand(1);

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "emulator/cli/child_process.h"
+#include "base/child_process.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/points_in_turn.h"
 #include "emulator/cli/progress.h"

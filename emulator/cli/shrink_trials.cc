@@ -3,7 +3,7 @@
 #include <fstream>
 #include <thread>
 
-#include "emulator/cli/child_process.h"
+#include "base/child_process.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/report/output_file.h"
 

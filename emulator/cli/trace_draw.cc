@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/log.h"
-#include "emulator/cli/child_process.h"
+#include "base/child_process.h"
 #include "emulator/cli/trace_inputs.h"
 #include "emulator/report/output_file.h"
 #include "emulator/traces/draw.h"

@@ -25,7 +25,7 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kMostWaiting = 8, kMostBody = 4096;
+constexpr size_t kMostWaiting = 8, kMostHead = 32 << 10;
 
 /// Threads that serve connections. Who adds one waits while too many do.
 class Servants final : public httplib::TaskQueue {
@@ -98,6 +98,8 @@ void refuse(httplib::Response& response, int status, const char* why) {
 /// What httplib leaves open: an end to each connection, whatever its other end does.
 class HttpServer::Limited final : public httplib::Server {
  public:
+  explicit Limited(HttpLimits limits) : limits_(limits) {}
+
   void end_connections() {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -113,7 +115,7 @@ class HttpServer::Limited final : public httplib::Server {
       open_.insert(descriptor);
     }
     bool closed = false;
-    SocketStream stream(descriptor);
+    SocketStream stream(descriptor, limits_.request_time, kMostHead + limits_.most_body);
     const bool done = process_request(stream, true, closed, nullptr);
     const std::lock_guard lock(mutex_);
     open_.erase(descriptor);
@@ -122,6 +124,7 @@ class HttpServer::Limited final : public httplib::Server {
     return done;
   }
 
+  const HttpLimits limits_;
   std::mutex mutex_;
   std::set<socket_t> open_;
   std::atomic<bool> ends_{false};
@@ -163,14 +166,14 @@ bool equal_secrets(std::string_view a, std::string_view b) noexcept {
   return different == 0;
 }
 
-HttpServer::HttpServer(const ListenAddress& where) : where_(where) {
+HttpServer::HttpServer(const ListenAddress& where, HttpLimits limits) : where_(where) {
   // The library ignores SIGPIPE for the whole process; its sockets here do not raise it.
   struct sigaction of_pipes {};
   sigaction(SIGPIPE, nullptr, &of_pipes);
-  server_ = std::make_unique<Limited>();
+  server_ = std::make_unique<Limited>(limits);
   sigaction(SIGPIPE, &of_pipes, nullptr);
   server_->new_task_queue = [] { return new Servants(kMostConnections); };
-  server_->set_payload_max_length(kMostBody);
+  server_->set_payload_max_length(limits.most_body);
   // SO_REUSEPORT, which the library sets, would let two programs share a port.
   server_->set_socket_options([](socket_t socket) {
     const int yes = 1;
@@ -241,6 +244,10 @@ void HttpServer::post(const std::string& path, Handler handler) {
                   const bool has_body = request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
                   if (!has_body || read([](const char*, size_t) { return true; })) handler(request, response);
                 });
+}
+
+void HttpServer::post_below(const std::string& prefix, BodyHandler handler) {
+  server_->Post(exactly(prefix) + ".*", std::move(handler));
 }
 
 void HttpServer::start() {

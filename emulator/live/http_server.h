@@ -4,6 +4,7 @@
 #include <httplib.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,18 +30,24 @@ std::string random_token();
 /// Takes as long wherever they differ.
 bool equal_secrets(std::string_view a, std::string_view b) noexcept;
 
-/// Answers requests on threads of its own. Requests are those of pages: a request has an end after five seconds, its
-/// head 32 KiB and its body 4 KiB at most; who does not read what it is sent for two seconds is dropped; each
-/// connection carries one request. No more than 12 are served at a time and a few wait; the kernel keeps others. Bound
-/// to a loopback address it answers only who calls it by such a name (a page elsewhere whose name comes to point here
-/// is not served), and it never answers a POST of another page. Requests that are refused cost nobody else.
+/// What a request may be; the defaults are for those of pages.
+struct HttpLimits {
+  std::chrono::seconds request_time{5};  ///< until it has come whole
+  size_t most_body = 4096;               ///< bytes
+};
+
+/// Answers requests on threads of its own. A request has an end after a time, its head 32 KiB and its body a size at
+/// most; who does not read what it is sent for two seconds is dropped; each connection carries one request. No more
+/// than 12 are served at a time and a few wait; the kernel keeps others. Bound to a loopback address it answers only
+/// who calls it by such a name (a page elsewhere whose name comes to point here is not served), and it never answers a
+/// POST of another page. Requests that are refused cost nobody else.
 class HttpServer {
  public:
   using Handler = std::function<void(const httplib::Request& request, httplib::Response& response)>;
   static constexpr int kMostConnections = 12;
 
   /// Binds, but does not answer yet. Throws Error(kInput) when the address cannot be had.
-  explicit HttpServer(const ListenAddress& where);
+  explicit HttpServer(const ListenAddress& where, HttpLimits limits = {});
   /// Ends all connections and threads, whatever their other ends do.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -51,6 +58,10 @@ class HttpServer {
   void get(const std::string& path, Handler handler);
   void get_below(const std::string& prefix, Handler handler);
   void post(const std::string& path, Handler handler);
+  /// The same as a prefix, but the handler reads what it carries, which it does once.
+  using BodyHandler = std::function<void(const httplib::Request& request, httplib::Response& response,
+                                         const httplib::ContentReader& body)>;
+  void post_below(const std::string& prefix, BodyHandler handler);
 
   /// Threads are made here: they stay on the caller's CPUs.
   void start();

@@ -8,15 +8,16 @@
 
 namespace rankwire {
 
-/// A connected socket with an end to everything: what its other end sends must have come after `kRequestTime`, in
+/// A connected socket with an end to everything: what its other end sends must have come in time, in
 /// `kRequestBytes`, and what it is sent it must take within `kWriteTime`. Borrows the socket.
 class SocketStream final : public httplib::Stream {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::seconds kRequestTime{5}, kWriteTime{2};
-  static constexpr size_t kRequestBytes = 36 << 10;
+  static constexpr std::chrono::seconds kWriteTime{2};
 
-  explicit SocketStream(socket_t descriptor) : descriptor_(descriptor), ends_(Clock::now() + kRequestTime) {}
+  /// A request is `most_bytes` long, head and body, and has come after `time`.
+  SocketStream(socket_t descriptor, std::chrono::seconds time, size_t most_bytes)
+      : descriptor_(descriptor), ends_(Clock::now() + time), left_(most_bytes) {}
 
   bool is_readable() const override;
   bool is_writable() const override;
@@ -29,7 +30,7 @@ class SocketStream final : public httplib::Stream {
  private:
   const socket_t descriptor_;
   const Clock::time_point ends_;
-  size_t left_ = kRequestBytes;
+  size_t left_;
   std::string buffer_;
   size_t taken_ = 0;  // of buffer_
 };

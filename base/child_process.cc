@@ -1,4 +1,4 @@
-#include "emulator/cli/child_process.h"
+#include "base/child_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -38,6 +38,10 @@ namespace {
     const int file = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (file < 0 || dup2(file, STDOUT_FILENO) < 0 || dup2(file, STDERR_FILENO) < 0 || setpgid(0, 0) != 0)
       fail_to_start(pipe);
+    // Those that this process waits for, and so has blocked, are to end the child.
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
   }
   execvp(arguments[0], arguments);
   fail_to_start(pipe);

@@ -1,4 +1,4 @@
-#include "emulator/cli/child_process.h"
+#include "base/child_process.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

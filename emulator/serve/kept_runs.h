@@ -1,0 +1,78 @@
+// What a server keeps on disk: files of clients by their SHA-256, and a folder a run.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/serve/otg_config.h"
+
+namespace rankwire {
+
+struct StoreLimits {
+  uint64_t quota = 10'000'000'000;  ///< bytes of all that is kept
+  size_t keep = 100;                ///< runs; the oldest go first
+};
+
+/// ROOT/files/SHA256 and ROOT/runs/ID, whose names it makes itself; no name that a client gives becomes a path before
+/// it was compared with what there is or has passed `is_file_name`. Used by one process at a time. Thread-safe.
+class KeptRuns {
+ public:
+  /// Makes the folders, and knows what is there from before. Throws Error(kInput) when the root cannot be had, or
+  /// another server uses it.
+  KeptRuns(std::filesystem::path root, StoreLimits limits);
+  ~KeptRuns();
+  KeptRuns(const KeptRuns&) = delete;
+  KeptRuns& operator=(const KeptRuns&) = delete;
+
+  /// What a client sends, piece by piece; false from `sink` ends the reading.
+  using Body = std::function<bool(const std::function<bool(std::string_view piece)>& sink)>;
+  /// Keeps what `body` gives, if its digest is `sha256`. Whether it is new. Throws ServeError: 400 for another digest,
+  /// 507 when there is no room for it.
+  bool keep_file(const std::string& sha256, const Body& body);
+
+  /// A new folder with the configuration and the files, as "configuration.yaml" and by their names. Makes room first
+  /// where the quota or the number of runs asks for it: of runs that are not `active`. Returns its id. Throws
+  /// ServeError: 400 for a file that was not uploaded, 507 without room.
+  std::string new_run(const std::string& configuration, const std::vector<OtgFile>& files,
+                      const std::vector<std::string>& active);
+  /// The same as a folder that is no run, in place of the one before: to be looked at alone.
+  std::filesystem::path new_trial(const std::string& configuration, const std::vector<OtgFile>& files);
+  void remove_run(const std::string& id);
+  /// Ids, oldest first.
+  std::vector<std::string> runs() const;
+  /// Of a run that there is. Throws ServeError 404.
+  std::filesystem::path folder(const std::string& id) const;
+
+  /// What a run writes to its standard output and error; there need not be such a run.
+  std::filesystem::path log(const std::string& id) const;
+
+  /// What a client may read of a run: names of regular files of its results and its log.
+  std::vector<std::string> artefacts(const std::string& id) const;
+  /// Throws ServeError 404 unless it is one of `artefacts`.
+  std::filesystem::path artefact(const std::string& id, const std::string& name) const;
+
+  /// Bytes of the folder of a run.
+  uint64_t size(const std::string& id) const;
+  const StoreLimits& limits() const { return limits_; }
+
+ private:
+  uint64_t used() const;
+  /// Why there cannot be a run with these files: 400.
+  void check_files(const std::vector<OtgFile>& files) const;
+  void fill(const std::filesystem::path& folder, const std::string& configuration,
+            const std::vector<OtgFile>& files) const;
+  void make_room(const std::vector<std::string>& active);
+
+  const std::filesystem::path root_;
+  const StoreLimits limits_;
+  int lock_ = -1;
+  mutable std::mutex mutex_;
+  uint64_t next_ = 1;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,393 @@
+#include "emulator/serve/otg_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/address.h"
+#include "emulator/serve/client_names.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kMostConfiguration = 1 << 20, kMostFiles = 4096;
+constexpr uint64_t kMostMessage = 2'147'483'647;  // bytes, as background[].size
+
+/// A peer's queue pair, before it is known where it leads.
+struct QueuePair {
+  size_t port = 0;
+  std::string destination;  // address
+  uint64_t dscp = 0;
+  bool is_used = false;
+};
+
+/// Of "02:52:57:00:00:01", its 48 bits; absent for anything else.
+std::optional<uint64_t> mac_number(std::string_view text) {
+  if (text.size() != 17) return std::nullopt;
+  uint64_t number = 0;
+  for (size_t i = 0; i < text.size(); i += 3) {
+    if (i > 0 && text[i - 1] != ':') return std::nullopt;
+    uint8_t byte = 0;
+    const auto [end, error] = std::from_chars(text.data() + i, text.data() + i + 2, byte, 16);
+    if (error != std::errc() || end != text.data() + i + 2) return std::nullopt;
+    number = number << 8 | byte;
+  }
+  return number;
+}
+
+/// Reads a configuration from its outermost object inwards.
+class ConfigReader {
+ public:
+  explicit ConfigReader(RequestErrors& errors) : errors_(errors) {}
+
+  OtgConfig read(const Json& request) {
+    JsonReader root(request, "", errors_);
+    if (std::optional<JsonReader> workload = root.object("ai_workload")) {
+      read_workload(*workload);
+    } else {
+      read_ports(root);
+      for (JsonReader& device : root.objects("devices")) read_device(device);
+      if (std::optional<JsonReader> stateful = root.object("stateful_flows")) read_stateful(*stateful);
+      if (config_.flows.empty()) root.fail("stateful_flows.rocev2", "no flow is there, nor 'ai_workload'");
+      read_options(root);
+    }
+    root.end();
+    if (errors_.empty() && !config_.ai_workload) settle_addresses(root);
+    return std::move(config_);
+  }
+
+ private:
+  /// Names are unique among all objects, by the model.
+  std::string name_of(JsonReader& object, const char* field = "name") {
+    std::string name = object.required_text(field);
+    const bool is_control = std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < ' '; });
+    if (is_control || name.size() > 128) object.fail(field, "a name has at most 128 characters in one line");
+    if (!name.empty() && !names_.insert(name).second) object.fail(field, fmt::format("'{}' is named twice", name));
+    return name;
+  }
+
+  void read_workload(JsonReader& workload) {
+    AiWorkload& job = config_.ai_workload.emplace();
+    job.configuration = workload.required_text("configuration");
+    if (job.configuration.size() > kMostConfiguration)
+      workload.fail("configuration", fmt::format("is larger than {} bytes", kMostConfiguration));
+    std::set<std::string> names;
+    for (JsonReader& file : workload.objects("files")) {
+      OtgFile one{file.required_text("name"), file.required_text("sha256")};
+      if (!is_file_name(one.name)) file.fail("name", "a file's name has letters, digits, '.', '_', '-' alone");
+      if (!is_digest(one.sha256)) file.fail("sha256", "is no SHA-256 of 64 small hexadecimal digits");
+      if (!names.insert(one.name).second) file.fail("name", "is there twice");
+      file.end();
+      job.files.push_back(std::move(one));
+    }
+    if (job.files.size() > kMostFiles) workload.fail("files", fmt::format("are more than {}", kMostFiles));
+    workload.end();
+  }
+
+  void read_ports(JsonReader& root) {
+    for (JsonReader& port : root.objects("ports")) {
+      OtgPort one{name_of(port), port.text("location").value_or("ring"), std::nullopt, {}};
+      port.end();
+      config_.ports.push_back(std::move(one));
+    }
+    for (JsonReader& layer1 : root.objects("layer1")) {
+      name_of(layer1);
+      const std::optional<uint64_t> speed = speed_of(layer1);
+      for (const std::string& name : layer1.texts("port_names"))
+        if (const std::optional<size_t> port = port_named(layer1, "port_names", name))
+          config_.ports[*port].speed = speed;
+      layer1.only("promiscuous", true);
+      layer1.only("mtu", 1500);
+      layer1.only("ieee_media_defaults", true);
+      layer1.only("auto_negotiate", true);
+      layer1.end();
+    }
+  }
+
+  static std::optional<uint64_t> speed_of(JsonReader& layer1) {
+    constexpr uint64_t kGigabit = 1'000'000'000;
+    const std::optional<std::string> name =
+        layer1.choice("speed", {"speed_1_gbps", "speed_10_gbps", "speed_25_gbps", "speed_40_gbps", "speed_50_gbps",
+                                "speed_100_gbps", "speed_200_gbps", "speed_400_gbps", "speed_800_gbps"});
+    if (!name) return std::nullopt;
+    return std::stoull(name->substr(std::string_view("speed_").size())) * kGigabit;
+  }
+
+  std::optional<size_t> port_named(JsonReader& object, const char* field, const std::string& name) {
+    const auto found = std::find_if(config_.ports.begin(), config_.ports.end(),
+                                    [&](const OtgPort& port) { return port.name == name; });
+    if (found != config_.ports.end()) return static_cast<size_t>(found - config_.ports.begin());
+    object.fail(field, fmt::format("no port is called '{}'", name));
+    return std::nullopt;
+  }
+
+  void read_device(JsonReader& device) {
+    name_of(device);
+    std::map<std::string, size_t> ports;  // by the name of the IPv4 interface
+    for (JsonReader& ethernet : device.objects("ethernets")) read_ethernet(ethernet, ports);
+    if (std::optional<JsonReader> rocev2 = device.object("rocev2")) {
+      for (JsonReader& interface : rocev2->objects("ipv4_interfaces")) read_interface(interface, ports);
+      rocev2->end();
+    }
+    device.end();
+  }
+
+  void read_ethernet(JsonReader& ethernet, std::map<std::string, size_t>& ports) {
+    const std::string own_name = name_of(ethernet);
+    std::optional<size_t> port;
+    if (std::optional<JsonReader> connection = ethernet.object("connection")) {
+      connection->only("choice", "port_name");
+      const std::string name = connection->required_text("port_name");
+      connection->end();
+      port = port_named(*connection, "port_name", name);
+    } else {
+      ethernet.fail("connection", "is required");
+    }
+    ethernet.only("mtu", 1500);
+    const std::string mac = ethernet.text("mac").value_or("");
+    for (JsonReader& ipv4 : ethernet.objects("ipv4_addresses")) {
+      const std::string name = name_of(ipv4), address = ipv4.required_text("address");
+      const uint64_t prefix = ipv4.number("prefix", 1, 31).value_or(24);
+      const std::string gateway = ipv4.text("gateway").value_or("");
+      ipv4.end();
+      const std::optional<IpAddress> ip = parse_ip(address);
+      if (!ip || !ip->is_ipv4()) {
+        ipv4.fail("address", fmt::format("'{}' is no IPv4 address", address));
+      } else if (const std::optional<IpAddress> hop = parse_ip(gateway);
+                 !gateway.empty() && (!hop || !in_same_subnet(*hop, *ip, static_cast<uint32_t>(prefix)))) {
+        ipv4.fail("gateway", "is not in the subnet of 'address'");
+      }
+      if (!port) continue;
+      if (!config_.ports[*port].address.empty())
+        ipv4.fail("address",
+                  fmt::format("port '{}' has an interface already; one is served", config_.ports[*port].name));
+      config_.ports[*port].address = address;
+      config_.ports[*port].ethernet = own_name;
+      macs_[*port] = mac;
+      if (prefix_ == 0) prefix_ = prefix;
+      if (prefix_ != prefix) ipv4.fail("prefix", fmt::format("{} differs from the {} of others", prefix, prefix_));
+      ports.emplace(name, *port);
+    }
+    ethernet.end();
+  }
+
+  void read_interface(JsonReader& interface, const std::map<std::string, size_t>& ports) {
+    const std::string name = interface.required_text("ipv4_name");
+    const auto port = ports.find(name);
+    if (port == ports.end()) interface.fail("ipv4_name", fmt::format("the device has no interface '{}'", name));
+    const uint64_t mtu = interface.number("ib_mtu", 256, 4096).value_or(1024);
+    if (config_.mtu == 0) config_.mtu = mtu;
+    if ((mtu & (mtu - 1)) != 0) interface.fail("ib_mtu", "256, 512, 1024, 2048 and 4096 are served");
+    if (mtu != config_.mtu) interface.fail("ib_mtu", fmt::format("differs from the {} of others", config_.mtu));
+    for (JsonReader& peer : interface.objects("peers")) {
+      OtgPeer one{name_of(peer), port == ports.end() ? 0 : port->second, {}};
+      const std::string destination = peer.required_text("destination_ip_address");
+      for (JsonReader& pair : peer.objects("qps")) {
+        one.queue_pairs.push_back(name_of(pair, "qp_name"));
+        QueuePair& known = pairs_[one.queue_pairs.back()];
+        known = {one.port, destination, dscp_of(pair)};
+        pair.end();
+      }
+      peer.end();
+      config_.peers.push_back(std::move(one));
+    }
+    interface.end();
+  }
+
+  static uint64_t dscp_of(JsonReader& pair) {
+    constexpr uint64_t kDefault = 24;  // of the model
+    std::optional<JsonReader> type = pair.object("connection_type");
+    if (!type) return kDefault;
+    type->only("choice", "reliable_connection");
+    uint64_t dscp = kDefault;
+    if (std::optional<JsonReader> reliable = type->object("reliable_connection")) {
+      dscp = reliable->number("dscp", 0, 63).value_or(kDefault);
+      reliable->only("source_qp_number", 2);
+      reliable->only("ecn", "ect_1");
+      reliable->only("udp_source_port", 49152);
+      reliable->only("initial_psn", 0);
+      reliable->only("virtual_address", "0000000000000000");
+      reliable->only("remote_key", "00000000");
+      reliable->end();
+    }
+    type->end();
+    return dscp;
+  }
+
+  void read_stateful(JsonReader& stateful) {
+    stateful.only("choice", "rocev2");
+    for (JsonReader& flows : stateful.objects("rocev2")) {
+      for (JsonReader& tx_port : flows.objects("tx_ports")) read_tx_port(tx_port);
+      flows.end();
+    }
+    stateful.end();
+  }
+
+  void read_tx_port(JsonReader& tx_port) {
+    const std::optional<size_t> port = port_named(tx_port, "port_name", tx_port.required_text("port_name"));
+    if (std::optional<JsonReader> type = tx_port.object("transmit_type")) {
+      type->only("choice", "target_line_rate");
+      if (std::optional<JsonReader> rate = type->object("target_line_rate")) {
+        const uint64_t share = rate->number("value", 1, 100).value_or(98);
+        for (JsonReader& flow : rate->objects("flows")) read_flow(flow, port.value_or(0), share);
+        rate->end();
+      }
+      type->end();
+    }
+    tx_port.end();
+  }
+
+  void read_flow(JsonReader& flow, size_t port, uint64_t share) {
+    OtgFlow one{.name = name_of(flow), .queue_pair = flow.required_text("tx_endpoint"), .from = port, .share = share};
+    const auto pair = pairs_.find(one.queue_pair);
+    if (pair == pairs_.end()) {
+      flow.fail("tx_endpoint", fmt::format("no queue pair is called '{}'", one.queue_pair));
+    } else {
+      if (pair->second.port != port) flow.fail("tx_endpoint", "is a queue pair of another port");
+      if (std::exchange(pair->second.is_used, true)) flow.fail("tx_endpoint", "has a flow already");
+      one.dscp = pair->second.dscp;
+      one.to = destination_of(flow, pair->second);
+      if (one.to == port) flow.fail("tx_endpoint", "leads to its own port");
+      read_receiver(flow, one.to);
+    }
+    one.message = message_of(flow);
+    read_verb(flow);
+    flow.end();
+    config_.flows.push_back(std::move(one));
+  }
+
+  size_t destination_of(JsonReader& flow, const QueuePair& pair) {
+    for (size_t port = 0; port < config_.ports.size(); ++port)
+      if (config_.ports[port].address == pair.destination) return port;
+    flow.fail("tx_endpoint", fmt::format("no port has the address {} of its peer", pair.destination));
+    return config_.ports.size();
+  }
+
+  /// A port, or a queue pair of the other end: both say what the address of the peer says already.
+  void read_receiver(JsonReader& flow, size_t to) {
+    const std::optional<std::string> name = flow.text("rx_endpoint");
+    if (!name || to >= config_.ports.size()) return;
+    const auto pair = pairs_.find(*name);
+    if (config_.ports[to].name != *name && (pair == pairs_.end() || pair->second.port != to))
+      flow.fail("rx_endpoint", fmt::format("'{}' is not where the peer of 'tx_endpoint' is, which is port '{}'", *name,
+                                           config_.ports[to].name));
+  }
+
+  static uint64_t message_of(JsonReader& flow) {
+    const uint64_t size = flow.number("message_size", 1, 65535).value_or(1);
+    const std::string unit = flow.choice("message_size_unit", {"bytes", "kb", "mb", "gb"}).value_or("mb");
+    const uint64_t factor = unit == "bytes" ? 1 : unit == "kb" ? 1'000 : unit == "mb" ? 1'000'000 : 1'000'000'000;
+    if (size * factor > kMostMessage) flow.fail("message_size", fmt::format("more than {} bytes", kMostMessage));
+    return size * factor;
+  }
+
+  /// How the payload travels; data with an immediate is told of by one, as rankwire's receivers always want it.
+  void read_verb(JsonReader& flow) {
+    std::optional<JsonReader> verb = flow.object("rocev2_verb");
+    const std::string name =
+        !verb ? "write"
+              : verb->choice("choice", {"write", "write_with_immediate", "send", "send_with_immediate", "read"})
+                    .value_or("write");
+    if (verb) {
+      for (const char* immediate : {"write_with_immediate", "send_with_immediate"})
+        if (std::optional<JsonReader> data = verb->object(immediate)) {
+          data->only("immediate_data", "00000000");
+          data->end();
+        }
+      verb->end();
+    }
+    if (name == "send") flow.fail("rocev2_verb.choice", "'send' is not served; send_with_immediate is");
+    const std::string own = name == "write"                  ? "write_then_imm"
+                            : name == "write_with_immediate" ? "write_imm"
+                            : name == "read"                 ? "read"
+                                                             : "send_imm";
+    if (config_.verb.empty()) config_.verb = own;
+    if (config_.verb != own) flow.fail("rocev2_verb", "differs from that of another flow; one is served");
+  }
+
+  /// What is served of the options of a configuration is what changes nothing.
+  static void read_options(JsonReader& root) {
+    std::optional<JsonReader> options = root.object("options");
+    if (!options) return;
+    if (std::optional<JsonReader> ports = options->object("port_options")) {
+      ports->only("location_preemption", false);
+      ports->only("data_integrity", false);
+      ports->end();
+    }
+    options->end();
+  }
+
+  /// Addresses of emulated NICs follow each other: puts ports in that order, and refuses other addresses.
+  void settle_addresses(JsonReader& root) {
+    std::vector<std::pair<uint32_t, size_t>> order;
+    for (size_t port = 0; port < config_.ports.size(); ++port) {
+      const std::optional<IpAddress> ip = parse_ip(config_.ports[port].address);
+      if (!ip) return root.fail(fmt::format("ports[{}]", port), "no device with an IPv4 interface is connected to it");
+      order.emplace_back(ip->ipv4().value, port);
+    }
+    if (order.size() < 2) return root.fail("ports", "at least two are needed");
+    std::sort(order.begin(), order.end());
+    for (size_t i = 0; i < order.size(); ++i) {
+      const std::string& name = config_.ports[order[i].second].name;
+      if (order[i].first != order.front().first + i)
+        root.fail("devices",
+                  fmt::format("the address of port '{}' would be {}: those of emulated NICs follow each other", name,
+                              to_string(Ipv4Address{order.front().first + static_cast<uint32_t>(i)})));
+    }
+    settle_macs(root, order);
+    std::vector<size_t> place(order.size());
+    std::vector<OtgPort> ports;
+    for (size_t i = 0; i < order.size(); ++i) {
+      place[order[i].second] = i;
+      ports.push_back(config_.ports[order[i].second]);
+    }
+    config_.ports = std::move(ports);
+    for (OtgPeer& peer : config_.peers) peer.port = place[peer.port];
+    for (OtgFlow& flow : config_.flows) flow.from = place[flow.from], flow.to = place[flow.to];
+    config_.subnet = fmt::format("{}/{}", config_.ports.front().address, prefix_);
+  }
+
+  void settle_macs(JsonReader& root, const std::vector<std::pair<uint32_t, size_t>>& order) {
+    config_.mac = macs_[order.front().second];
+    const std::optional<uint64_t> first = mac_number(config_.mac);
+    for (size_t i = 0; i < order.size(); ++i) {
+      const std::string& mac = macs_[order[i].second];
+      if (mac.empty() && config_.mac.empty()) continue;
+      const std::optional<uint64_t> given = mac_number(mac);
+      if (!first || !given || *given != *first + i)
+        root.fail("devices", fmt::format("the MAC '{}' of port '{}' does not follow that of the address before: they "
+                                         "follow each other, or are all left out",
+                                         mac, config_.ports[order[i].second].name));
+    }
+  }
+
+  RequestErrors& errors_;
+  OtgConfig config_;
+  std::set<std::string> names_;
+  std::map<std::string, QueuePair> pairs_;
+  std::map<size_t, std::string> macs_;  // by port, before they are put in order
+  uint64_t prefix_ = 0;                 // 0: no interface yet
+};
+
+}  // namespace
+
+OtgConfig read_otg_config(const Json& request, RequestErrors& errors) {
+  return ConfigReader(errors).read(request);
+}
+
+std::string mac_of(const OtgConfig& config, size_t port) {
+  constexpr uint64_t kOfRankwire = 0x02'52'57'00'00'01;  // as addresses.mac
+  const uint64_t number = mac_number(config.mac).value_or(kOfRankwire) + port;
+  std::string text;
+  for (int shift = 40; shift >= 0; shift -= 8)
+    text += fmt::format("{:02x}{}", number >> shift & 0xFF, shift > 0 ? ":" : "");
+  return text;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,345 @@
+#include "emulator/serve/otg_metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "emulator/serve/run_results.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::json;
+
+uint64_t count_of(const CsvRow& row, std::string_view column) {
+  const auto found = row.find(column);
+  return found == row.end() || found->second.empty() ? 0 : std::stoull(found->second);
+}
+
+/// A row's fields with those alone that were asked for; all where none was. `fixed` cannot be left out.
+Json with_columns(Json row, const std::vector<std::string>& columns, std::string_view fixed) {
+  if (columns.empty()) return row;
+  Json asked = Json::object();
+  for (const auto& [name, value] : row.items())
+    if (name == fixed || std::find(columns.begin(), columns.end(), name) != columns.end()) asked[name] = value;
+  return asked;
+}
+
+/// Column names of a request; each is among `served`.
+std::vector<std::string> columns_of(JsonReader& request, const char* field, std::span<const std::string_view> served) {
+  std::vector<std::string> columns = request.texts(field);
+  for (size_t i = 0; i < columns.size(); ++i)
+    if (std::find(served.begin(), served.end(), columns[i]) == served.end())
+      request.fail(fmt::format("{}[{}]", field, i), fmt::format("'{}' is not served", columns[i]));
+  return columns;
+}
+
+/// Names that were asked for, each of which `known` has; empty: all.
+bool is_asked(const std::vector<std::string>& names, const std::string& name) {
+  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void check_names(JsonReader& request, const char* field, const std::vector<std::string>& names,
+                 const std::vector<std::string>& known) {
+  for (size_t i = 0; i < names.size(); ++i)
+    if (std::find(known.begin(), known.end(), names[i]) == known.end())
+      request.fail(fmt::format("{}[{}]", field, i), fmt::format("nothing is called '{}'", names[i]));
+}
+
+constexpr std::array<std::string_view, 11> kPortColumns = {
+    "transmit", "location",       "link",           "frames_tx",     "frames_rx",    "bytes_tx",
+    "bytes_rx", "frames_tx_rate", "frames_rx_rate", "bytes_tx_rate", "bytes_rx_rate"};
+constexpr std::array<std::string_view, 20> kQueuePairColumns = {"flow_name",
+                                                                "port_tx",
+                                                                "port_rx",
+                                                                "src_qp",
+                                                                "dest_qp",
+                                                                "src_ipv4",
+                                                                "dest_ipv4",
+                                                                "data_frames_tx",
+                                                                "data_frames_retransmitted",
+                                                                "frame_sequence_error",
+                                                                "tx_bytes",
+                                                                "rx_bytes",
+                                                                "data_rx_rate",
+                                                                "message_tx",
+                                                                "message_complete_rx",
+                                                                "message_fail",
+                                                                "ecn_ce_rx",
+                                                                "cnp_tx",
+                                                                "cnp_rx",
+                                                                "nak_rx"};
+constexpr std::array<std::string_view, 3> kPeerColumns = {"qp_configured", "qp_up", "qp_down"};
+constexpr std::array<std::string_view, 2> kFlowColumns = {"transmit", "frames_tx"};
+
+const char* transmit_of(const RunFigures& figures) {
+  return figures.is_transmitting ? "started" : "stopped";
+}
+
+class Answerer {
+ public:
+  Answerer(const OtgConfig& config, const RunFigures& now, const RunFigures* before, RequestErrors& errors)
+      : config_(config), now_(now), before_(before), errors_(errors) {}
+
+  Json answer(const Json& request) {
+    JsonReader root(request, "", errors_);
+    const std::string choice =
+        root.choice("choice", {"port", "flow", "rocev2_ipv4", "rocev2_flow", "job"}).value_or("port");
+    const Json nothing = Json::object();
+    std::optional<JsonReader> of_choice = root.object(choice.c_str());
+    JsonReader detail = of_choice ? *of_choice : JsonReader(nothing, choice, errors_);
+    Json answer;
+    if (choice == "port") {
+      answer = {{"choice", "port_metrics"}, {"port_metrics", ports(detail)}};
+    } else if (choice == "flow") {
+      answer = {{"choice", "flow_metrics"}, {"flow_metrics", flows(detail)}};
+    } else if (choice == "rocev2_ipv4") {
+      answer = {{"choice", "rocev2_ipv4_per_peer_metrics"}, {"rocev2_ipv4_per_peer_metrics", peers(detail)}};
+    } else if (choice == "rocev2_flow") {
+      answer = {{"choice", "rocev2_flow_per_qp_metrics"}, {"rocev2_flow_per_qp_metrics", queue_pairs(detail)}};
+    } else {
+      answer = {{"choice", "job_metrics"}, {"job_metrics", now_.jobs}};
+    }
+    detail.end();
+    root.end();
+    return answer;
+  }
+
+ private:
+  Json ports(JsonReader& request) {
+    const std::vector<std::string> names = request.texts("port_names");
+    const std::vector<std::string> columns = columns_of(request, "column_names", kPortColumns);
+    std::vector<OtgPort> known = config_.ports;
+    if (config_.ai_workload)
+      for (const auto& [name, figures] : now_.ports) known.push_back({.name = name});
+    std::vector<std::string> known_names;
+    for (const OtgPort& port : known) known_names.push_back(port.name);
+    check_names(request, "port_names", names, known_names);
+    Json rows = Json::array();
+    for (const OtgPort& port : known)
+      if (is_asked(names, port.name)) rows.push_back(with_columns(port_row(port), columns, "name"));
+    return rows;
+  }
+
+  Json port_row(const OtgPort& port) const {
+    Json row{{"name", port.name}, {"link", "up"}, {"transmit", transmit_of(now_)}};
+    if (!port.location.empty()) row["location"] = port.location;
+    const auto found = now_.ports.find(port.name);
+    const PortFigures now = found == now_.ports.end() ? PortFigures() : found->second;
+    row.update({{"frames_tx", now.frames_tx},
+                {"frames_rx", now.frames_rx},
+                {"bytes_tx", now.bytes_tx},
+                {"bytes_rx", now.bytes_rx}});
+    if (!now_.is_transmitting) {
+      row.update({{"frames_tx_rate", 0}, {"frames_rx_rate", 0}, {"bytes_tx_rate", 0}, {"bytes_rx_rate", 0}});
+    } else if (before_ != nullptr && before_->seconds < now_.seconds) {
+      const auto earlier = before_->ports.find(port.name);
+      const PortFigures before = earlier == before_->ports.end() ? PortFigures() : earlier->second;
+      const auto rate = [&](uint64_t PortFigures::*count) {
+        return static_cast<double>(now.*count - before.*count) / (now_.seconds - before_->seconds);
+      };
+      row.update({{"frames_tx_rate", rate(&PortFigures::frames_tx)},
+                  {"frames_rx_rate", rate(&PortFigures::frames_rx)},
+                  {"bytes_tx_rate", rate(&PortFigures::bytes_tx)},
+                  {"bytes_rx_rate", rate(&PortFigures::bytes_rx)}});
+    }
+    return row;
+  }
+
+  Json flows(JsonReader& request) {
+    const std::vector<std::string> names = request.texts("flow_names");
+    const std::vector<std::string> columns = columns_of(request, "metric_names", kFlowColumns);
+    check_names(request, "flow_names", names, flow_names());
+    Json rows = Json::array();
+    for (const OtgFlow& flow : config_.flows) {
+      if (!is_asked(names, flow.name)) continue;
+      Json row{{"name", flow.name},
+               {"port_tx", config_.ports[flow.from].name},
+               {"port_rx", config_.ports[flow.to].name},
+               {"transmit", transmit_of(now_)}};
+      if (const auto known = now_.flows.find(flow.name); known != now_.flows.end())
+        row["frames_tx"] = known->second["data_frames_tx"];
+      const Json with_all = row;
+      row = with_columns(std::move(row), columns, "name");
+      for (const char* fixed : {"port_tx", "port_rx"}) row[fixed] = with_all[fixed];
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+  Json peers(JsonReader& request) {
+    request.only("choice", "per_peer");
+    std::vector<std::string> names, columns;
+    if (std::optional<JsonReader> detail = request.object("per_peer")) {
+      std::vector<std::string> known;
+      for (const OtgPeer& peer : config_.peers) known.push_back(peer.name);
+      names = detail->texts("peer_names");
+      check_names(*detail, "peer_names", names, known);
+      columns = columns_of(*detail, "column_names", kPeerColumns);
+      detail->end();
+    }
+    Json rows = Json::array();
+    for (const OtgPeer& peer : config_.peers) {
+      if (!is_asked(names, peer.name)) continue;
+      // A queue pair without a flow is never made.
+      const auto is_used = [&](const std::string& pair) {
+        return std::any_of(config_.flows.begin(), config_.flows.end(),
+                           [&](const OtgFlow& flow) { return flow.queue_pair == pair; });
+      };
+      const size_t used = static_cast<size_t>(std::count_if(peer.queue_pairs.begin(), peer.queue_pairs.end(), is_used));
+      const size_t up = now_.is_transmitting ? used : 0;
+      const Json row{{"name", peer.name},
+                     {"qp_configured", peer.queue_pairs.size()},
+                     {"qp_up", up},
+                     {"qp_down", peer.queue_pairs.size() - up}};
+      rows.push_back(with_columns(row, columns, "name"));
+    }
+    return rows;
+  }
+
+  Json queue_pairs(JsonReader& request) {
+    request.only("choice", "per_qp");
+    std::vector<std::string> columns;
+    if (std::optional<JsonReader> detail = request.object("per_qp")) {
+      columns = columns_of(*detail, "column_names", kQueuePairColumns);
+      detail->end();
+    }
+    Json rows = Json::array();
+    for (const OtgFlow& flow : config_.flows) {
+      const OtgPort &from = config_.ports[flow.from], &to = config_.ports[flow.to];
+      Json row{{"flow_name", flow.name},
+               {"port_tx", from.name},
+               {"port_rx", to.name},
+               {"src_ipv4", from.address},
+               {"dest_ipv4", to.address}};
+      if (const auto known = now_.flows.find(flow.name); known != now_.flows.end()) row.update(known->second);
+      rows.push_back(with_columns(std::move(row), columns, "flow_name"));
+    }
+    return rows;
+  }
+
+  std::vector<std::string> flow_names() const {
+    std::vector<std::string> names;
+    for (const OtgFlow& flow : config_.flows) names.push_back(flow.name);
+    return names;
+  }
+
+  const OtgConfig& config_;
+  const RunFigures& now_;
+  const RunFigures* before_;
+  RequestErrors& errors_;
+};
+
+/// What the queue pair of a flow has carried, and what became of its messages.
+FlowFigures flow_figures(const Json& emulated, const CsvRow& pair) {
+  return {{"src_qp", count_of(pair, "source_qp")},
+          {"dest_qp", count_of(pair, "destination_qp")},
+          {"data_frames_tx", count_of(pair, "packets")},
+          {"data_frames_retransmitted", count_of(pair, "retransmitted")},
+          {"frame_sequence_error", count_of(pair, "out_of_sequence")},
+          {"tx_bytes", emulated.value("bytes_posted", uint64_t{0})},
+          {"rx_bytes", emulated.value("bytes_delivered", uint64_t{0})},
+          {"data_rx_rate", emulated.value("delivered_bps", 0.0) / 1e9},
+          {"message_tx", emulated.value("messages_posted", uint64_t{0})},
+          {"message_complete_rx", emulated.value("messages_delivered", uint64_t{0})},
+          {"message_fail", emulated.value("messages_failed", uint64_t{0})},
+          {"ecn_ce_rx", count_of(pair, "marks")},
+          {"cnp_tx", count_of(pair, "np_cnp_sent")},
+          {"cnp_rx", count_of(pair, "rp_cnp_handled") + count_of(pair, "rp_cnp_ignored")},
+          {"nak_rx", count_of(pair, "naks") + count_of(pair, "rnr_naks")}};
+}
+
+bool is_emulated(const CsvRow& row) {
+  const auto fidelity = row.find("fidelity");
+  return fidelity != row.end() && fidelity->second == "emulated";
+}
+
+}  // namespace
+
+RunFigures live_figures(const Json& state) {
+  RunFigures figures;
+  const auto run = state.find("run");
+  if (run == state.end() || !run->is_object()) return figures;
+  figures.is_transmitting = true;
+  figures.seconds = run->value("time_s", 0.0);
+  for (const Json& port : run->value("ports", Json::array()))
+    figures.ports[port.value("name", "")] = {port.value("tx_packets", uint64_t{0}),
+                                             port.value("rx_packets", uint64_t{0}), port.value("tx_bytes", uint64_t{0}),
+                                             port.value("rx_bytes", uint64_t{0})};
+  for (const Json& job : run->value("jobs", Json::array())) {
+    Json& row = figures.jobs.emplace_back(Json::object());
+    for (const char* field : {"name", "iterations", "iterations_planned", "bytes"})
+      row[field] = job.value(field, Json());
+  }
+  return figures;
+}
+
+RunFigures final_figures(const std::filesystem::path& results) {
+  RunFigures figures;
+  const Json summary = summary_of_run(results);
+  if (summary.is_null()) return figures;
+  for (const CsvRow& row : read_csv(results / "ports.csv")) {
+    const std::string& name = row.at("name");
+    if (!is_emulated(row) || name.starts_with("switch.")) continue;
+    PortFigures& port = figures.ports[name];
+    port.frames_tx += count_of(row, "tx_frames"), port.frames_rx += count_of(row, "rx_frames");
+    port.bytes_tx += count_of(row, "tx_bytes"), port.bytes_rx += count_of(row, "rx_bytes");
+  }
+  const std::vector<CsvRow> pairs = read_csv(results / "flows.csv");
+  for (const Json& entry : summary.value("background", Json::array())) {
+    const std::string job = std::to_string(entry.value("job", uint64_t{0}));
+    const auto pair = std::find_if(pairs.begin(), pairs.end(),
+                                   [&](const CsvRow& row) { return is_emulated(row) && row.at("job") == job; });
+    if (pair != pairs.end() && entry.value("emulated", Json()).is_object())
+      figures.flows[entry.value("name", "")] = flow_figures(entry["emulated"], *pair);
+  }
+  const auto add_job = [&](const std::string& name, const Json& side) {
+    figures.jobs.push_back(
+        {{"name", name}, {"completion_time_ps", side.is_object() ? side.value("completion_time_ps", Json()) : Json()}});
+  };
+  const Json jobs = summary.value("jobs", Json::array());
+  for (const Json& job : jobs) add_job(job.value("name", ""), job.value("emulated", Json()));
+  if (jobs.empty()) add_job(summary["config"].value("name", ""), summary.value("emulated", Json()));
+  return figures;
+}
+
+Json otg_metrics(const Json& request, const OtgConfig& config, const RunFigures& now, const RunFigures* before,
+                 RequestErrors& errors) {
+  return Answerer(config, now, before, errors).answer(request);
+}
+
+Json otg_states(const Json& request, const OtgConfig& config, RequestErrors& errors) {
+  JsonReader root(request, "", errors);
+  root.only("choice", "ipv4_neighbors");
+  std::vector<std::string> names;
+  if (std::optional<JsonReader> neighbours = root.object("ipv4_neighbors")) {
+    std::vector<std::string> known;
+    for (const OtgPort& port : config.ports) known.push_back(port.ethernet);
+    names = neighbours->texts("ethernet_names");
+    check_names(*neighbours, "ethernet_names", names, known);
+    neighbours->end();
+  }
+  root.end();
+  Json rows = Json::array();
+  for (size_t port = 0; port < config.ports.size(); ++port) {
+    if (!is_asked(names, config.ports[port].ethernet)) continue;
+    std::vector<size_t> partners;  // a queue pair has two ends
+    for (const OtgFlow& flow : config.flows) {
+      if (flow.from == port) partners.push_back(flow.to);
+      if (flow.to == port) partners.push_back(flow.from);
+    }
+    std::sort(partners.begin(), partners.end());
+    partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
+    for (const size_t partner : partners)
+      rows.push_back({{"ethernet_name", config.ports[port].ethernet},
+                      {"ipv4_address", config.ports[partner].address},
+                      {"link_layer_address", mac_of(config, partner)}});
+  }
+  return {{"choice", "ipv4_neighbors"}, {"ipv4_neighbors", rows}};
+}
+
+}  // namespace rankwire

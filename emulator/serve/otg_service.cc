@@ -1,0 +1,226 @@
+#include "emulator/serve/otg_service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "emulator/serve/run_configuration.h"
+#include "emulator/serve/run_results.h"
+#include "emulator/serve/serve_error.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::chrono::seconds kToBegin{60}, kToEnd{30};
+constexpr double kBetweenRates = 0.5;  // seconds of a run
+
+void refuse(RequestErrors errors) {
+  if (!errors.empty()) throw ServeError(400, std::move(errors));
+}
+
+Json warning(const std::string& text) {
+  return {{"warnings", text.empty() ? Json::array() : Json::array({text})}};
+}
+
+}  // namespace
+
+OtgService::OtgService(KeptRuns& store, RunQueue& queue, std::vector<std::string> devices, std::chrono::seconds longest)
+    : store_(store), queue_(queue), devices_(std::move(devices)), longest_(longest) {}
+
+OtgService::Plan OtgService::plan(const Json& given) {
+  RequestErrors errors;
+  Plan plan{read_otg_config(given, errors), {}};
+  for (size_t port = 0; port < plan.config.ports.size(); ++port)
+    if (const std::string& device = plan.config.ports[port].location; !is_device_allowed(device, devices_))
+      errors.push_back(fmt::format("ports: location '{}' is no device of this server (--device)", device));
+  refuse(errors);
+  const std::optional<AiWorkload>& workload = plan.config.ai_workload;
+  plan.text = workload ? workload->configuration : run_configuration(plan.config, longest_);
+  const std::string objection =
+      queue_.objection(plan.text, workload ? workload->files : std::vector<OtgFile>(), devices_, errors);
+  refuse(errors);
+  if (!objection.empty()) throw ServeError(400, objection);
+  return plan;
+}
+
+bool OtgService::is_under_way() const {
+  return !run_.empty() && queue_.status(run_).state != RunState::kEnded;
+}
+
+Json OtgService::set_config(const Json& config) {
+  const std::lock_guard lock(mutex_);
+  if (is_under_way()) throw ServeError(409, fmt::format("run {} of the configuration goes on: stop it first", run_));
+  // An empty configuration takes away the one there is, by the model.
+  std::optional<Plan> plan;
+  if (config != Json::object()) plan = this->plan(config);
+  plan_ = std::move(plan);
+  given_ = plan_ ? config : Json::object();
+  run_.clear();
+  return warning("");
+}
+
+Json OtgService::get_config() {
+  const std::lock_guard lock(mutex_);
+  return given_;
+}
+
+Json OtgService::set_control_state(const Json& state) {
+  const std::lock_guard lock(mutex_);
+  RequestErrors errors;
+  JsonReader root(state, "", errors);
+  const std::string choice = root.choice("choice", {"traffic", "protocol"}).value_or("");
+  std::optional<JsonReader> detail;
+  if (!choice.empty()) detail = root.object(choice.c_str());
+  root.end();
+  if (!detail) root.fail("choice", "'traffic' or 'protocol' is to be there, and what it says");
+  refuse(errors);
+  return choice == "traffic" ? set_traffic(*detail) : set_protocol(*detail);
+}
+
+Json OtgService::set_traffic(JsonReader& traffic) {
+  RequestErrors errors;
+  traffic.report_to(errors);
+  traffic.only("choice", "flow_transmit");
+  std::string state;
+  if (std::optional<JsonReader> transmit = traffic.object("flow_transmit")) {
+    state = transmit->choice("state", {"start", "stop"}).value_or("");
+    if (!transmit->has("state")) transmit->fail("state", "is required");
+    std::vector<std::string> names = transmit->texts("flow_names"), all;
+    if (plan_)
+      for (const OtgFlow& flow : plan_->config.flows) all.push_back(flow.name);
+    std::sort(names.begin(), names.end());
+    std::sort(all.begin(), all.end());
+    if (!names.empty() && names != all)
+      transmit->fail("flow_names", "flows start and stop together: none or all of them");
+    transmit->end();
+  } else {
+    traffic.fail("flow_transmit", "is required");
+  }
+  traffic.end();
+  refuse(errors);
+  state == "start" ? start() : stop();
+  return warning("");
+}
+
+Json OtgService::set_protocol(JsonReader& protocol) {
+  RequestErrors errors;
+  protocol.report_to(errors);
+  const std::string choice = protocol.choice("choice", {"all", "rocev2"}).value_or("all");
+  std::string state;
+  if (std::optional<JsonReader> detail = protocol.object(choice.c_str())) {
+    if (choice == "all") {
+      state = detail->choice("state", {"start", "stop"}).value_or("");
+    } else {
+      detail->only("choice", "peers");
+      if (std::optional<JsonReader> peers = detail->object("peers")) {
+        if (!peers->texts("peer_names").empty()) peers->fail("peer_names", "peers go up and down together: name none");
+        state = peers->choice("state", {"up", "down"}).value_or("");
+        peers->end();
+      }
+    }
+    detail->end();
+  }
+  protocol.end();
+  if (state.empty() && errors.empty()) protocol.fail("state", "is required");
+  refuse(errors);
+  if (state == "start" || state == "up") return warning("queue pairs are made when the traffic starts");
+  stop();
+  return warning("");
+}
+
+void OtgService::start() {
+  if (!plan_) throw ServeError(400, "nothing is configured: set_config comes first");
+  const std::optional<AiWorkload>& workload = plan_->config.ai_workload;
+  run_ = queue_.submit(plan_->text, workload ? workload->files : std::vector<OtgFile>(), true);
+  final_.reset();
+  before_.reset();
+  const RunStatus status = queue_.await(run_, RunState::kStarting, kToBegin);
+  if (status.state <= RunState::kStarting)
+    throw ServeError(503, fmt::format("run {} has not begun after {} s; it still may", run_, kToBegin.count()));
+  // What ended before anybody looked has run, unless it was refused.
+  if (status.state == RunState::kEnded && summary_of_run(store_.folder(run_) / "out").is_null())
+    throw ServeError(status.exit_status == 2 ? 400 : 500, fmt::format("run {}: {}", run_, status.last_words));
+}
+
+void OtgService::stop() {
+  if (!is_under_way()) return;
+  queue_.stop(run_);
+  if (queue_.await(run_, RunState::kStopping, kToEnd).state != RunState::kEnded)
+    throw ServeError(503, fmt::format("run {} has been told to end, and still writes what it measured", run_));
+}
+
+RunFigures OtgService::figures() {
+  if (run_.empty()) return {};
+  if (queue_.status(run_).state == RunState::kEnded) {
+    if (!final_) final_ = final_figures(store_.folder(run_) / "out");
+    return *final_;
+  }
+  return live_figures(queue_.live(run_));
+}
+
+Json OtgService::get_metrics(const Json& request) {
+  const std::lock_guard lock(mutex_);
+  static const OtgConfig nothing;
+  RequestErrors errors;
+  RunFigures now = figures();
+  const RunFigures* before = before_ ? &*before_ : nullptr;
+  Json answer = otg_metrics(request, plan_ ? plan_->config : nothing, now, before, errors);
+  refuse(errors);
+  if (now.is_transmitting && (!before_ || now.seconds > before_->seconds + kBetweenRates)) before_ = std::move(now);
+  return answer;
+}
+
+Json OtgService::get_states(const Json& request) {
+  const std::lock_guard lock(mutex_);
+  static const OtgConfig nothing;
+  RequestErrors errors;
+  // Next hops are resolved before a run begins; without one nothing is known.
+  Json answer = otg_states(request, plan_ && !run_.empty() ? plan_->config : nothing, errors);
+  refuse(errors);
+  return answer;
+}
+
+Json OtgService::get_version() {
+  return {{"api_spec_version", kOtgVersion}, {"sdk_version", ""}, {"app_version", RANKWIRE_SERVE_VERSION}};
+}
+
+Json OtgService::submit(const Json& config) {
+  const Plan plan = this->plan(config);
+  const std::optional<AiWorkload>& workload = plan.config.ai_workload;
+  return describe(queue_.submit(plan.text, workload ? workload->files : std::vector<OtgFile>(), false));
+}
+
+Json OtgService::describe(const std::string& id) {
+  return describe(queue_.status(id));
+}
+
+Json OtgService::list() {
+  Json runs = Json::array();
+  for (const RunStatus& status : queue_.all()) runs.push_back(describe(status));
+  return {{"runs", runs}};
+}
+
+Json OtgService::describe(const RunStatus& status) const {
+  const std::string id = status.id;
+  Json run{{"id", id}, {"state", name_of(status.state)}, {"files", store_.artefacts(id)}};
+  if (status.exit_status) run["exit_status"] = *status.exit_status;
+  if (!status.live.empty()) run["live"] = status.live;
+  if (!status.last_words.empty()) run["last_words"] = status.last_words;
+  if (status.state != RunState::kEnded) return run;
+  if (const Json summary = summary_of_run(store_.folder(id) / "out"); !summary.is_null())
+    for (const char* field : {"verdict", "reason"}) run[field] = summary.value(field, Json());
+  return run;
+}
+
+Json otg_error(int status, const std::vector<std::string>& errors) {
+  constexpr size_t kMost = 100;
+  std::vector<std::string> told(errors.begin(),
+                                errors.begin() + static_cast<ptrdiff_t>(std::min(errors.size(), kMost)));
+  if (errors.size() > kMost) told.push_back(fmt::format("and {} more", errors.size() - kMost));
+  return {{"code", status}, {"kind", status < 500 ? "validation" : "internal"}, {"errors", told}};
+}
+
+}  // namespace rankwire

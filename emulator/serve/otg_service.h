@@ -1,0 +1,74 @@
+// The Open Traffic Generator API as functions of JSON, whatever it travels by.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/serve/kept_runs.h"
+#include "emulator/serve/otg_config.h"
+#include "emulator/serve/otg_metrics.h"
+#include "emulator/serve/run_queue.h"
+
+namespace rankwire {
+
+/// Version of the model whose names these are.
+inline constexpr const char* kOtgVersion = "1.61.0";
+
+/// One configuration and the run that was started of it last, as the model has them; and any number of runs that were
+/// submitted with a configuration of their own. All methods throw ServeError. Thread-safe.
+class OtgService {
+ public:
+  /// `store` and `queue` outlive it; `devices` and `longest` as in ServeOptions.
+  OtgService(KeptRuns& store, RunQueue& queue, std::vector<std::string> devices, std::chrono::seconds longest);
+
+  /// By the names of the model's operations; what is returned are their answers.
+  nlohmann::json set_config(const nlohmann::json& config);
+  nlohmann::json get_config();
+  nlohmann::json set_control_state(const nlohmann::json& state);
+  nlohmann::json get_metrics(const nlohmann::json& request);
+  nlohmann::json get_states(const nlohmann::json& request);
+  nlohmann::json get_version();
+
+  /// Puts a run behind those that wait, and says how it is.
+  nlohmann::json submit(const nlohmann::json& config);
+  /// All that is known of a run.
+  nlohmann::json describe(const std::string& id);
+  nlohmann::json list();
+
+ private:
+  /// A configuration that can be run.
+  struct Plan {
+    OtgConfig config;
+    std::string text;  ///< of rankwire
+  };
+  Plan plan(const nlohmann::json& config);
+  nlohmann::json set_traffic(JsonReader& traffic);
+  nlohmann::json set_protocol(JsonReader& protocol);
+  void start();
+  void stop();
+  RunFigures figures();
+  nlohmann::json describe(const RunStatus& status) const;
+  /// Whether the run of the configuration has not ended. The lock is held.
+  bool is_under_way() const;
+
+  KeptRuns& store_;
+  RunQueue& queue_;
+  const std::vector<std::string> devices_;
+  const std::chrono::seconds longest_;
+  std::mutex mutex_;
+  nlohmann::json given_ = nlohmann::json::object();  // the configuration as it came
+  std::optional<Plan> plan_;
+  std::string run_;                   // started of it last; empty: none
+  std::optional<RunFigures> final_;   // of it
+  std::optional<RunFigures> before_;  // an earlier look at it
+};
+
+/// The model's error.
+nlohmann::json otg_error(int status, const std::vector<std::string>& errors);
+
+}  // namespace rankwire

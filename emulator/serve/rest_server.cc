@@ -1,0 +1,230 @@
+#include "emulator/serve/rest_server.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "emulator/live/http_server.h"
+#include "emulator/serve/request_rate.h"
+#include "emulator/serve/serve_error.h"
+#include "emulator/serve/serve_json.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::chrono::seconds kRequestTime{120};
+constexpr std::chrono::milliseconds kBetweenStates{500};
+constexpr size_t kMostViewers = 8;
+
+void send_json(httplib::Response& response, int status, const Json& json) {
+  response.status = status;
+  response.set_content(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", "application/json");
+}
+
+/// "/rankwire/runs/r000001/files/log.txt" in its parts.
+std::vector<std::string> parts_of(const std::string& path) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < path.size();) {
+    const size_t end = std::min(path.find('/', at + 1), path.size());
+    parts.push_back(path.substr(at + 1, end - at - 1));
+    at = end;
+  }
+  return parts;
+}
+
+}  // namespace
+
+class RestServer::Site {
+ public:
+  Site(const ServeOptions& options, std::string token, OtgService& service, RunQueue& queue, KeptRuns& store)
+      : token_(std::move(token)),
+        service_(service),
+        queue_(queue),
+        store_(store),
+        rate_(options.rate),
+        server_(parse_listen(options.listen, "--listen"), {kRequestTime, options.body}) {
+    server_.get_below("/", [this](const httplib::Request& request, httplib::Response& response) {
+      answer(request, response, [&] { return get(request, response); });
+    });
+    server_.post_below(
+        "/", [this](const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& body) {
+          answer(request, response, [&] { return post(request, response, body); });
+        });
+  }
+
+  HttpServer& server() { return server_; }
+
+ private:
+  /// `work` says whether there is such a path.
+  void answer(const httplib::Request& request, httplib::Response& response, const std::function<bool()>& work) {
+    try {
+      constexpr std::string_view kBearer = "Bearer ";
+      const std::string given = request.get_header_value("Authorization");
+      if (!token_.empty() && !(given.starts_with(kBearer) && equal_secrets(given.substr(kBearer.size()), token_)))
+        throw ServeError(401, "the token is missing or wrong: 'Authorization: Bearer TOKEN'");
+      if (!rate_.take()) throw ServeError(429, "too many requests a second (--rate)");
+      if (!work()) throw ServeError(404, fmt::format("nothing is served at {}", request.path));
+    } catch (const ServeError& error) {
+      send_json(response, error.status(), otg_error(error.status(), error.errors()));
+    } catch (const std::exception& error) {
+      send_json(response, 500, otg_error(500, {error.what()}));
+    }
+  }
+
+  bool get(const httplib::Request& request, httplib::Response& response) {
+    const std::vector<std::string> path = parts_of(request.path);
+    if (request.path == "/config") return send(response, service_.get_config());
+    if (request.path == "/capabilities/version") return send(response, service_.get_version());
+    if (path.size() < 2 || path[0] != "rankwire" || path[1] != "runs") return false;
+    if (path.size() == 2) return send(response, service_.list());
+    if (path.size() == 3) return send(response, service_.describe(path[2]));
+    if (path.size() == 4 && path[3] == "events") return send_events(path[2], response);
+    if (path.size() == 5 && path[3] == "files") return send_file(store_.artefact(path[2], path[4]), response);
+    return false;
+  }
+
+  bool post(const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& body) {
+    const std::vector<std::string> path = parts_of(request.path);
+    using Operation = Json (OtgService::*)(const Json&);
+    constexpr std::pair<std::string_view, Operation> kOperations[] = {
+        {"/config", &OtgService::set_config},
+        {"/control/state", &OtgService::set_control_state},
+        {"/monitor/metrics", &OtgService::get_metrics},
+        {"/monitor/states", &OtgService::get_states},
+    };
+    for (const auto& [name, operation] : kOperations)
+      if (request.path == name) return send(response, (service_.*operation)(json_of(request, body)));
+    for (const char* name : {"/control/action", "/monitor/capture"})
+      if (request.path == name) throw ServeError(501, fmt::format("{} is not served", name));
+    if (path.size() < 2 || path[0] != "rankwire") return false;
+    if (path.size() == 3 && path[1] == "files") return take_file(path[2], request, response, body);
+    if (path[1] != "runs") return false;
+    if (path.size() == 2) {
+      send_json(response, 202, service_.submit(json_of(request, body)));
+      return true;
+    }
+    if (path.size() != 4) return false;
+    json_of(request, body);  // nothing that is sent is left unread
+    if (path[3] == "stop") {
+      queue_.stop(path[2]);
+      return send(response, service_.describe(path[2]));
+    }
+    if (path[3] != "delete") return false;
+    queue_.remove(path[2]);
+    response.status = 204;
+    return true;
+  }
+
+  static bool send(httplib::Response& response, const Json& json) {
+    send_json(response, 200, json);
+    return true;
+  }
+
+  static bool has_body(const httplib::Request& request) {
+    return request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
+  }
+
+  static Json json_of(const httplib::Request& request, const httplib::ContentReader& body) {
+    std::string text;
+    bool is_small = true;
+    const bool whole = !has_body(request) || body([&](const char* piece, size_t size) {
+      is_small = text.size() + size <= kMostJson;
+      if (is_small) text.append(piece, size);
+      return is_small;
+    });
+    if (!is_small) throw ServeError(413, fmt::format("JSON of more than {} bytes", kMostJson));
+    if (!whole) throw ServeError(400, "the request did not come whole");
+    return parse_request(text);
+  }
+
+  bool take_file(const std::string& digest, const httplib::Request& request, httplib::Response& response,
+                 const httplib::ContentReader& body) {
+    const bool is_new = store_.keep_file(digest, [&](const auto& sink) {
+      return !has_body(request) || body([&](const char* piece, size_t size) { return sink({piece, size}); });
+    });
+    send_json(response, is_new ? 201 : 200, {{"sha256", digest}});
+    return true;
+  }
+
+  static bool send_file(const std::filesystem::path& path, httplib::Response& response) {
+    auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
+    const auto size = static_cast<size_t>(std::filesystem::file_size(path));
+    response.set_content_provider(
+        size, "application/octet-stream", [file](size_t from, size_t most, httplib::DataSink& sink) {
+          std::string piece(std::min<size_t>(most, 64 << 10), '\0');
+          file->seekg(static_cast<std::streamoff>(from));
+          file->read(piece.data(), static_cast<std::streamsize>(piece.size()));
+          return file->gcount() > 0 && sink.write(piece.data(), static_cast<size_t>(file->gcount()));
+        });
+    return true;
+  }
+
+  /// Server-sent events: how the run is, with what its page shows, until it has ended.
+  bool send_events(const std::string& id, httplib::Response& response) {
+    service_.describe(id);  // 404
+    if (viewers_.fetch_add(1) >= kMostViewers) {
+      --viewers_;
+      throw ServeError(503, "too many look on at a time");
+    }
+    auto is_first = std::make_shared<bool>(true);
+    response.set_chunked_content_provider(
+        "text/event-stream",
+        [this, id, is_first](size_t, httplib::DataSink& sink) {
+          if (!std::exchange(*is_first, false)) std::this_thread::sleep_for(kBetweenStates);
+          if (server_.is_stopping()) return false;
+          Json state;
+          try {
+            state = service_.describe(id);
+          } catch (const ServeError&) {
+            return false;  // removed meanwhile
+          }
+          const bool has_ended = state["state"] == "ended";
+          if (!has_ended) state["page"] = queue_.live(id);
+          const std::string text = "data: " + state.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n\n";
+          if (!sink.write(text.data(), text.size())) return false;
+          if (has_ended) sink.done();
+          return true;
+        },
+        [this](bool) { --viewers_; });
+    return true;
+  }
+
+  const std::string token_;
+  OtgService& service_;
+  RunQueue& queue_;
+  KeptRuns& store_;
+  RequestRate rate_;
+  std::atomic<size_t> viewers_{0};
+  HttpServer server_;  // last: its threads use all of the above
+};
+
+RestServer::RestServer(const ServeOptions& options, std::string token, OtgService& service, RunQueue& queue,
+                       KeptRuns& store)
+    : site_(std::make_unique<Site>(options, std::move(token), service, queue, store)) {}
+
+RestServer::~RestServer() = default;
+
+void RestServer::start() {
+  site_->server().start();
+}
+
+std::string RestServer::origin() const {
+  return site_->server().origin();
+}
+
+bool RestServer::is_loopback() const {
+  return site_->server().address().is_loopback();
+}
+
+}  // namespace rankwire

@@ -1,0 +1,127 @@
+#include "emulator/serve/run_configuration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "emulator/input/tree.h"
+
+namespace rankwire {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr uint64_t kDefaultSpeed = 10'000'000'000;  // bit/s, as ports[].rate
+/// What the line has beside a packet's payload: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 and FCS 4, and 20 bytes of
+/// preamble and gap.
+constexpr uint64_t kPacketOverhead = 82;
+
+/// Of the payload of one flow, in bit/s, where `flows` share `share` percent of the line evenly.
+uint64_t payload_rate(uint64_t speed, uint64_t share, uint64_t flows, uint64_t mtu) {
+  const double line = static_cast<double>(speed) * static_cast<double>(share) / 100 / static_cast<double>(flows);
+  return static_cast<uint64_t>(line * static_cast<double>(mtu) / static_cast<double>(mtu + kPacketOverhead));
+}
+
+/// Sections that say what is run and on what. Others reach beyond the run: into DPDK, the machine, or other programs.
+constexpr std::array<std::string_view, 24> kSections = {
+    "addresses", "background",  "collectives", "compute",    "concurrency", "dilation", "dut",       "fabric",
+    "hosts",     "impairments", "jobs",        "limits",     "local",       "mapping",  "name",      "ports",
+    "record",    "run",         "seed",        "simulation", "slo",         "switch",   "transport", "workload"};
+
+/// Whether a text could lead out of a folder: it has a slash and is neither a fraction nor an address with its prefix.
+bool is_path(const std::string& text) {
+  constexpr std::string_view kDigits = "0123456789", kOfAddresses = "0123456789abcdefABCDEF.:";
+  const size_t slash = text.find('/');
+  if (slash == std::string::npos) return text == "..";
+  const std::string_view before = std::string_view(text).substr(0, slash),
+                         behind = std::string_view(text).substr(slash + 1);
+  return before.empty() || behind.empty() || before.find("..") != std::string::npos ||
+         before.find_first_not_of(kOfAddresses) != std::string::npos ||
+         behind.find_first_not_of(kDigits) != std::string::npos;
+}
+
+class Confinement {
+ public:
+  Confinement(std::span<const std::string> devices, RequestErrors& errors) : devices_(devices), errors_(errors) {}
+
+  void check(const Tree& root) {
+    for (const Tree::Entry& section : root.entries) {
+      if (std::find(kSections.begin(), kSections.end(), section.key) == kSections.end())
+        fail(section.key, "a section that is not served");
+      look(section.value, section.key, section.key == "ports");
+    }
+  }
+
+ private:
+  void look(const Tree& tree, const std::string& path, bool of_ports) {
+    if (tree.kind == Tree::Kind::kScalar && is_path(tree.text))
+      fail(path, fmt::format("'{}' leads out of the folder of the run; files are named as they were given", tree.text));
+    for (size_t i = 0; i < tree.items.size(); ++i) look(tree.items[i], fmt::format("{}[{}]", path, i), of_ports);
+    for (const Tree::Entry& entry : tree.entries) {
+      const std::string below = path + "." + entry.key;
+      const bool is_device = of_ports && (entry.key == "device" || entry.key == "verbs");
+      if (is_device && entry.value.text != "none" && !is_device_allowed(entry.value.text, devices_))
+        fail(below, fmt::format("'{}' is no device of this server (--device)", entry.value.text));
+      look(entry.value, below, of_ports);
+    }
+  }
+
+  void fail(const std::string& path, const std::string& why) {
+    errors_.push_back(fmt::format("ai_workload.configuration: {}: {}", path, why));
+  }
+
+  std::span<const std::string> devices_;
+  RequestErrors& errors_;
+};
+
+}  // namespace
+
+std::string run_configuration(const OtgConfig& config, std::chrono::seconds longest) {
+  const uint64_t mtu = config.mtu == 0 ? 1024 : config.mtu;
+  std::map<size_t, uint64_t> flows_of;  // by port
+  for (const OtgFlow& flow : config.flows) ++flows_of[flow.from];
+  OrderedJson run{{"name", "otg"},
+                  {"workload",
+                   {{"nodes", OrderedJson::array({{{"name", "transmit"},
+                                                   {"ranks", fmt::format("0-{}", config.ports.size() - 1)},
+                                                   {"kind", "compute"},
+                                                   {"duration", fmt::format("{}s", longest.count())}}})}}},
+                  {"hosts", {{"count", config.ports.size()}, {"npus", 1}, {"nics", 1}}},
+                  {"addresses", {{"ip", config.subnet}}},
+                  {"ports", OrderedJson::array()},
+                  {"background", OrderedJson::array()},
+                  {"transport", {{"mtu", fmt::format("{}B", mtu)}, {"verb", config.verb}}},
+                  {"run", {{"deadline", fmt::format("{}s", longest.count() + 60)}}}};
+  if (!config.mac.empty()) run["addresses"]["mac"] = config.mac;
+  for (const OtgPort& port : config.ports) {
+    run["ports"].push_back({{"name", port.name}, {"device", port.location}});
+    if (port.speed) run["ports"].back()["rate"] = fmt::format("{}bps", *port.speed);
+  }
+  for (const OtgFlow& flow : config.flows) {
+    const uint64_t speed = config.ports[flow.from].speed.value_or(kDefaultSpeed);
+    run["background"].push_back(
+        {{"name", flow.name},
+         {"pattern", "pairs"},
+         {"from", {config.ports[flow.from].name}},
+         {"to", {config.ports[flow.to].name}},
+         {"size", fmt::format("{}B", flow.message)},
+         {"rate", fmt::format("{}bps", payload_rate(speed, flow.share, flows_of[flow.from], mtu))},
+         {"transport", {{"dscp", flow.dscp}}}});
+  }
+  return run.dump(1);
+}
+
+void check_confined(const std::filesystem::path& file, std::span<const std::string> devices, RequestErrors& errors) {
+  Confinement(devices, errors).check(read_yaml_file(file));
+}
+
+bool is_device_allowed(const std::string& device, std::span<const std::string> devices) {
+  return device == "ring" || device == "memory" || std::find(devices.begin(), devices.end(), device) != devices.end();
+}
+
+}  // namespace rankwire

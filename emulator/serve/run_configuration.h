@@ -1,0 +1,27 @@
+// The rankwire configuration of a run that a client asked for.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "emulator/serve/json_reader.h"
+#include "emulator/serve/otg_config.h"
+
+namespace rankwire {
+
+/// A configuration, YAML, whose flows send until the run is ended, or for `longest`: each is an entry of `background`
+/// of the same name, beside a job that computes for so long. Its rates are those of the line, headers included. There
+/// is no `ai_workload`.
+std::string run_configuration(const OtgConfig& config, std::chrono::seconds longest);
+
+/// What a client's own configuration, the YAML file `file`, may not have: a path out of the folder of the run, a device
+/// that is not among `devices`, a section that does more than describe a run. Appends to `errors`; throws Error(kInput)
+/// for what is no YAML.
+void check_confined(const std::filesystem::path& file, std::span<const std::string> devices, RequestErrors& errors);
+
+/// Whether a port may be `device`: one of the embedded switch, or one that whoever started the server named.
+bool is_device_allowed(const std::string& device, std::span<const std::string> devices);
+
+}  // namespace rankwire

@@ -1,0 +1,104 @@
+// Runs one after another, each a process of its own.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/child_process.h"
+#include "emulator/serve/kept_runs.h"
+#include "emulator/serve/live_client.h"
+
+namespace rankwire {
+
+/// `kStarting`: its process reads the configuration and opens ports; `kRunning`: its clock goes; `kStopping`: it was
+/// told to end, and writes what it has measured.
+enum class RunState : uint8_t { kQueued, kStarting, kRunning, kStopping, kEnded };
+const char* name_of(RunState state);
+
+struct RunStatus {
+  std::string id;
+  RunState state = RunState::kEnded;
+  std::optional<int> exit_status;  ///< of its process, once it has ended; absent: it ended under another server
+  std::string live;                ///< address of its page, while it has one
+  std::string last_words;          ///< of a process that failed: the last line that it wrote
+};
+
+/// One run goes on at a time, since runs share ports; others wait for it in order. A run that crashes ends, and that is
+/// all; one that writes more than the store's quota is ended. Thread-safe.
+class RunQueue {
+ public:
+  /// `program` is rankwire; `store` outlives it.
+  RunQueue(std::filesystem::path program, KeptRuns& store, size_t most_waiting);
+  /// Ends the run that goes on, with what it has measured.
+  ~RunQueue();
+  RunQueue(const RunQueue&) = delete;
+  RunQueue& operator=(const RunQueue&) = delete;
+
+  /// Puts it behind others; `alone`: fails with 409 when there are some. Returns its id. Throws ServeError: 429 when
+  /// too many wait, and what KeptRuns::new_run throws.
+  std::string submit(const std::string& configuration, const std::vector<OtgFile>& files, bool alone);
+  /// Why rankwire would not run this; empty: it would. Nothing is queued, no device is touched.
+  std::string objection(const std::string& configuration, const std::vector<OtgFile>& files,
+                        std::span<const std::string> devices, RequestErrors& errors);
+  /// As Ctrl-C does: with what it has measured. One that waits ends at once, one that does not end in 20 s is killed.
+  void stop(const std::string& id);
+  /// Waits until it has passed `state`, `patience` at most, and says how it is then.
+  RunStatus await(const std::string& id, RunState state, std::chrono::milliseconds patience);
+
+  /// Throws ServeError 404.
+  RunStatus status(const std::string& id) const;
+  /// Oldest first.
+  std::vector<RunStatus> all() const;
+  /// What its page is told now, from a look that is 200 ms old at most; null when it has none.
+  nlohmann::json live(const std::string& id);
+  /// Throws ServeError 409 while it has not ended.
+  void remove(const std::string& id);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// A run of this server.
+  struct Item {
+    RunState state = RunState::kQueued;
+    std::unique_ptr<ChildProcess> process;
+    std::optional<LiveAddress> address;
+    std::optional<int> exit_status;
+    nlohmann::json seen;  // of the page
+    Clock::time_point seen_at{}, measured_at{};
+    Clock::time_point killed_at{};  // kStopping: unless it has ended by then
+  };
+
+  void work();
+  /// Begins the first that waits. The lock is held.
+  void begin(const std::string& id, Item& item);
+  /// Tells it to end. The lock is held.
+  static void end(Item& item);
+  /// What has become of it. The lock is held.
+  void look(const std::string& id, Item& item);
+  RunStatus status_of(const std::string& id) const;
+  std::vector<std::string> active() const;
+
+  const std::filesystem::path program_;
+  KeptRuns& store_;
+  const size_t most_waiting_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, Item> items_;
+  std::deque<std::string> waiting_;
+  std::string current_;     // empty: none
+  std::mutex trial_mutex_;  // one configuration is checked at a time
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace rankwire

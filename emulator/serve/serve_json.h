@@ -1,0 +1,17 @@
+// JSON from strangers.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace rankwire {
+
+/// Bytes of a request's JSON, at most.
+inline constexpr size_t kMostJson = 4 << 20;
+
+/// Nothing is an empty object. Throws ServeError 400 for what is no JSON, and for what is nested deeper than any
+/// request.
+nlohmann::json parse_request(std::string_view text);
+
+}  // namespace rankwire

@@ -1,0 +1,130 @@
+#include "emulator/serve/otg_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "emulator/serve/client_names.h"
+#include "emulator/serve/run_configuration.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+/// Port a has 10.0.0.3 and sends two flows to port b, 10.0.0.2.
+Json two_ports() {
+  return Json::parse(R"({
+    "ports": [{"name": "a"}, {"name": "b", "location": "memory"}],
+    "layer1": [{"name": "fast", "port_names": ["a"], "speed": "speed_100_gbps"}],
+    "devices": [
+      {"name": "da", "ethernets": [{"name": "ea", "mac": "02:00:00:00:01:00",
+        "connection": {"choice": "port_name", "port_name": "a"},
+        "ipv4_addresses": [{"name": "ia", "address": "10.0.0.3", "gateway": "10.0.0.2", "prefix": 24}]}],
+       "rocev2": {"ipv4_interfaces": [{"ipv4_name": "ia", "ib_mtu": 4096, "peers": [
+         {"name": "p", "destination_ip_address": "10.0.0.2", "qps": [{"qp_name": "q1"}, {"qp_name": "q2",
+          "connection_type": {"reliable_connection": {"dscp": 8}}}]}]}]}},
+      {"name": "db", "ethernets": [{"name": "eb", "mac": "02:00:00:00:00:ff", "connection": {"port_name": "b"},
+        "ipv4_addresses": [{"name": "ib", "address": "10.0.0.2"}]}]}],
+    "stateful_flows": {"rocev2": [{"tx_ports": [{"port_name": "a", "transmit_type": {"target_line_rate": {"value": 50,
+      "flows": [{"name": "f1", "tx_endpoint": "q1"},
+                {"name": "f2", "tx_endpoint": "q2", "message_size": 2, "message_size_unit": "kb"}]}}}]}]}})");
+}
+
+RequestErrors errors_of(const Json& request) {
+  RequestErrors errors;
+  read_otg_config(request, errors);
+  return errors;
+}
+
+TEST(OtgConfig, PortsStandInTheOrderOfTheirAddresses) {
+  RequestErrors errors;
+  const OtgConfig config = read_otg_config(two_ports(), errors);
+  ASSERT_THAT(errors, IsEmpty());
+  EXPECT_EQ(config.ports[0].name, "b");
+  EXPECT_EQ(config.ports[1].name, "a");
+  EXPECT_EQ(config.subnet, "10.0.0.2/24");
+  EXPECT_EQ(config.mac, "02:00:00:00:00:ff");
+  EXPECT_EQ(mac_of(config, 1), "02:00:00:00:01:00");
+  ASSERT_EQ(config.flows.size(), 2u);
+  EXPECT_EQ(config.flows[0].from, 1u);
+  EXPECT_EQ(config.flows[0].to, 0u);
+  EXPECT_EQ(config.peers[0].port, 1u);
+}
+
+TEST(OtgConfig, BecomesAConfigurationWithAnEntryAFlow) {
+  RequestErrors errors;
+  const Json run = Json::parse(run_configuration(read_otg_config(two_ports(), errors), std::chrono::seconds(10)));
+  EXPECT_EQ(run["ports"], Json::parse(R"([{"name": "b", "device": "memory"},
+                                          {"name": "a", "device": "ring", "rate": "100000000000bps"}])"));
+  EXPECT_EQ(run["transport"], Json::parse(R"({"mtu": "4096B", "verb": "write_then_imm"})"));
+  EXPECT_EQ(run["addresses"], Json::parse(R"({"ip": "10.0.0.2/24", "mac": "02:00:00:00:00:ff"})"));
+  // Half of 100 Gbit/s for two flows: 25 Gbit/s each on the line, 4096 of 4178 bytes of that are
+  // payload: 24.509334609...
+  EXPECT_EQ(run["background"], Json::parse(R"([
+    {"name": "f1", "pattern": "pairs", "from": ["a"], "to": ["b"], "size": "1000000B", "rate": "24509334609bps",
+     "transport": {"dscp": 24}},
+    {"name": "f2", "pattern": "pairs", "from": ["a"], "to": ["b"], "size": "2000B", "rate": "24509334609bps",
+     "transport": {"dscp": 8}}])"));
+  EXPECT_EQ(run["workload"]["nodes"][0]["duration"], "10s");
+  EXPECT_EQ(run["workload"]["nodes"][0]["ranks"], "0-1");
+}
+
+TEST(OtgConfig, ProtobufsJsonOf64BitsIsUnderstood) {
+  Json request = two_ports();
+  Json& pair = request["devices"][0]["rocev2"]["ipv4_interfaces"][0]["peers"][0]["qps"][1]["connection_type"];
+  pair["reliable_connection"]["initial_psn"] = "0";
+  request["stateful_flows"]["rocev2"][0]["tx_ports"][0]["transmit_type"]["target_line_rate"]["value"] = "50";
+  EXPECT_THAT(errors_of(request), IsEmpty());
+  pair["reliable_connection"]["initial_psn"] = "1";
+  EXPECT_THAT(errors_of(request), ElementsAre(HasSubstr("initial_psn: is not served")));
+}
+
+TEST(OtgConfig, EveryFieldThatIsNotReadIsNamedByItsPath) {
+  Json request = two_ports();
+  request["events"] = Json::object();
+  request["lags"] = Json::array();  // says nothing
+  request["ports"][1]["speed"] = 1;
+  request["devices"][0]["ethernets"][0]["vlans"] = Json::array({Json::object()});
+  EXPECT_THAT(errors_of(request), UnorderedElementsAre("events: is not served", "ports[1].speed: is not served",
+                                                       "devices[0].ethernets[0].vlans: is not served"));
+}
+
+TEST(OtgConfig, ContradictionsAreRefused) {
+  const auto after = [](const char* pointer, const Json& value) {
+    Json request = two_ports();
+    request[Json::json_pointer(pointer)] = value;
+    return errors_of(request);
+  };
+  EXPECT_THAT(
+      after("/devices/1/ethernets/0/ipv4_addresses/0/address", "10.0.0.1"),
+      ElementsAre(HasSubstr("no port has the address 10.0.0.2"), HasSubstr("no port has the address 10.0.0.2")));
+  EXPECT_THAT(after("/devices/0/ethernets/0/mac", "02:00:00:00:01:01"), ElementsAre(HasSubstr("does not follow")));
+  EXPECT_THAT(after("/devices/0/ethernets/0/ipv4_addresses/0/gateway", "10.0.1.1"), ElementsAre(HasSubstr("subnet")));
+  EXPECT_THAT(after("/stateful_flows/rocev2/0/tx_ports/0/port_name", "b"),
+              ElementsAre(HasSubstr("another port"), HasSubstr("its own port"), HasSubstr("another port"),
+                          HasSubstr("its own port")));
+  const char* flows = "/stateful_flows/rocev2/0/tx_ports/0/transmit_type/target_line_rate/flows";
+  EXPECT_THAT(after((std::string(flows) + "/1/tx_endpoint").c_str(), "q1"),
+              ElementsAre(HasSubstr("has a flow already")));
+  EXPECT_THAT(after((std::string(flows) + "/0/rx_endpoint").c_str(), "a"), ElementsAre(HasSubstr("which is port 'b'")));
+  EXPECT_THAT(after((std::string(flows) + "/0/message_size_unit").c_str(), "gb"), IsEmpty());
+  EXPECT_THAT(after((std::string(flows) + "/0/rocev2_verb").c_str(), Json{{"choice", "read"}}),
+              ElementsAre(HasSubstr("one is served")));
+  EXPECT_THAT(after("/devices/0/rocev2/ipv4_interfaces/0/ib_mtu", 1500), ElementsAre(HasSubstr("4096 are served")));
+}
+
+TEST(ClientNames, NamesOfFilesAreNoPaths) {
+  for (const char* good : {"a", "gpt.0.et", "A_b-9.zst"}) EXPECT_TRUE(is_file_name(good)) << good;
+  for (const char* bad : {"", ".", "..", ".x", "a/b", "a b", "a\n", "\xc3\xa4"}) EXPECT_FALSE(is_file_name(bad)) << bad;
+  EXPECT_FALSE(is_file_name(std::string(129, 'a')));
+  EXPECT_TRUE(is_digest(std::string(64, 'f')));
+  EXPECT_FALSE(is_digest(std::string(64, 'F')));
+  EXPECT_FALSE(is_digest(std::string(63, 'f')));
+}
+
+}  // namespace
+}  // namespace rankwire

@@ -1,0 +1,145 @@
+#include "emulator/serve/otg_metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "emulator/serve/request_rate.h"
+#include "emulator/serve/run_configuration.h"
+#include "emulator/serve/run_results.h"
+#include "tests/temporary_folder.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+OtgConfig one_flow() {
+  OtgConfig config;
+  config.ports = {{.name = "a", .location = "ring", .address = "10.0.0.2", .ethernet = "ea"},
+                  {.name = "b", .location = "ring", .address = "10.0.0.3", .ethernet = "eb"}};
+  config.peers = {{"p", 0, {"used", "idle"}}};
+  config.flows = {{.name = "f", .queue_pair = "used", .from = 0, .to = 1}};
+  return config;
+}
+
+Json rows(const Json& request, const RunFigures& now, const RunFigures* before = nullptr) {
+  RequestErrors errors;
+  const Json answer = otg_metrics(request, one_flow(), now, before, errors);
+  EXPECT_THAT(errors, IsEmpty());
+  return answer[answer["choice"].get<std::string>()];
+}
+
+TEST(OtgMetrics, RatesAreBetweenTwoLooksAtARunningRun) {
+  const auto at = [](double seconds, uint64_t frames) {
+    return live_figures({{"run", {{"time_s", seconds}, {"ports", {{{"name", "a"}, {"tx_packets", frames}}}}}}});
+  };
+  const RunFigures before = at(1, 100), now = at(3, 500);
+  const Json request = {{"port", {{"port_names", {"a"}}, {"column_names", {"frames_tx", "frames_tx_rate"}}}}};
+  EXPECT_EQ(rows(request, now, &before), Json::parse(R"([{"name": "a", "frames_tx": 500, "frames_tx_rate": 200.0}])"));
+  EXPECT_EQ(rows(request, now), Json::parse(R"([{"name": "a", "frames_tx": 500}])"));
+  RunFigures ended = now;
+  ended.is_transmitting = false;
+  EXPECT_EQ(rows(request, ended, &before)[0]["frames_tx_rate"], 0);
+}
+
+TEST(OtgMetrics, QueuePairsWithoutAFlowStayDown) {
+  RunFigures now;
+  const Json request = {{"choice", "rocev2_ipv4"}};
+  EXPECT_EQ(rows(request, now), Json::parse(R"([{"name": "p", "qp_configured": 2, "qp_up": 0, "qp_down": 2}])"));
+  now.is_transmitting = true;
+  EXPECT_EQ(rows(request, now), Json::parse(R"([{"name": "p", "qp_configured": 2, "qp_up": 1, "qp_down": 1}])"));
+}
+
+TEST(OtgMetrics, WhatIsNotKnownYetIsAbsent) {
+  EXPECT_EQ(rows({{"choice", "rocev2_flow"}}, {}),
+            Json::parse(R"([{"flow_name": "f", "port_tx": "a", "port_rx": "b", "src_ipv4": "10.0.0.2",
+                             "dest_ipv4": "10.0.0.3"}])"));
+}
+
+TEST(OtgMetrics, FiguresOfARunThatHasEnded) {
+  const testing::TemporaryFolder folder;
+  const auto write = [&](const char* name, const char* text) { std::ofstream(folder.path() / name) << text; };
+  write("summary.json", R"({"config": {"name": "otg"}, "jobs": [], "emulated": {"completion_time_ps": 5},
+    "background": [{"name": "f", "job": 1, "emulated": {"messages_posted": 3, "messages_delivered": 2, "bytes_posted": 30,
+                    "bytes_delivered": 20, "delivered_bps": 1500000000, "messages_failed": 0}}]})");
+  write("flows.csv",
+        "fidelity,job,group,source_qp,destination_qp,packets,retransmitted,out_of_sequence,marks,naks,rnr_naks,"
+        "np_cnp_sent,rp_cnp_handled,rp_cnp_ignored\n"
+        "emulated,0,\"x, \"\"y\"\"\",1,2,9,9,9,9,9,9,9,9,9\n"
+        "reference,1,,1,2,9,9,9,9,9,9,9,9,9\n"
+        "emulated,1,,16,17,7,6,5,4,3,2,8,1,1\n");
+  // A port of two queues has two rows; the switch's side of it is not the generator's.
+  write("ports.csv",
+        "fidelity,name,tx_frames,tx_bytes,rx_frames,rx_bytes\nemulated,a,1,2,3,4\nemulated,a,10,20,30,40\n"
+        "emulated,switch.a,7,7,7,7\n");
+  const RunFigures figures = final_figures(folder.path());
+  EXPECT_EQ(rows({{"choice", "rocev2_flow"}}, figures),
+            Json::parse(R"([{"flow_name": "f", "port_tx": "a", "port_rx": "b", "src_ipv4": "10.0.0.2",
+              "dest_ipv4": "10.0.0.3", "src_qp": 16, "dest_qp": 17, "data_frames_tx": 7, "data_frames_retransmitted": 6,
+              "frame_sequence_error": 5, "ecn_ce_rx": 4, "nak_rx": 5, "cnp_tx": 8, "cnp_rx": 2, "message_tx": 3,
+              "message_complete_rx": 2, "message_fail": 0, "tx_bytes": 30, "rx_bytes": 20, "data_rx_rate": 1.5}])"));
+  EXPECT_EQ(figures.ports.size(), 1u);
+  EXPECT_EQ(figures.ports.at("a").bytes_rx, 44u);
+  EXPECT_EQ(figures.jobs, Json::parse(R"([{"name": "otg", "completion_time_ps": 5}])"));
+  EXPECT_EQ(read_csv(folder.path() / "flows.csv")[0].at("group"), "x, \"y\"");
+  EXPECT_FALSE(final_figures(folder.path() / "none").is_transmitting);
+}
+
+TEST(OtgMetrics, UnknownNamesAndColumnsAreRefused) {
+  RequestErrors errors;
+  otg_metrics({{"choice", "rocev2_flow"}, {"rocev2_flow", {{"per_qp", {{"column_names", {"src_qp", "ack_tx"}}}}}}},
+              one_flow(), {}, nullptr, errors);
+  otg_metrics({{"choice", "port"}, {"port", {{"port_names", {"c"}}}}}, one_flow(), {}, nullptr, errors);
+  otg_metrics({{"choice", "port"}, {"flow", Json::object()}}, one_flow(), {}, nullptr, errors);
+  EXPECT_THAT(errors, ElementsAre("rocev2_flow.per_qp.column_names[1]: 'ack_tx' is not served",
+                                  "port.port_names[0]: nothing is called 'c'", "flow: is not served"));
+}
+
+TEST(OtgStates, NeighboursAreTheOtherEndsOfFlows) {
+  RequestErrors errors;
+  const Json answer = otg_states({{"ipv4_neighbors", {{"ethernet_names", {"eb"}}}}}, one_flow(), errors);
+  EXPECT_THAT(errors, IsEmpty());
+  EXPECT_EQ(answer["ipv4_neighbors"], Json::parse(R"([{"ethernet_name": "eb", "ipv4_address": "10.0.0.2",
+                                                       "link_layer_address": "02:52:57:00:00:01"}])"));
+}
+
+TEST(Confinement, PathsDevicesAndSectionsBeyondARunAreRefused) {
+  const testing::TemporaryFolder folder;
+  const auto errors_of = [&](const char* text) {
+    const std::filesystem::path file = folder.path() / "configuration.yaml";
+    std::ofstream(file) << text;
+    RequestErrors errors;
+    check_confined(file, std::vector<std::string>{"mlx5_0"}, errors);
+    return errors;
+  };
+  EXPECT_THAT(errors_of("workload: {traces: [a.et, b.et], scale: {bytes: 1/64}}\n"
+                        "addresses: {ip: 10.0.0.1/8}\n"
+                        "ports: [{device: ring}, {verbs: mlx5_0, device: none}, {ip: '2001:db8::1/64'}]\n"),
+              IsEmpty());
+  for (const char* path : {"/etc/passwd", "../a", "a/b", "..", "~/x", "//1", "1/2/3", "10.0.0.1/"})
+    EXPECT_THAT(errors_of((std::string("workload: {traces: ['") + path + "']}\n").c_str()),
+                ElementsAre(HasSubstr("workload.traces[0]")))
+        << path;
+  EXPECT_THAT(errors_of("ports: {count: 2, device: '0000:3b:00.0'}\n"), ElementsAre(HasSubstr("ports.device")));
+  EXPECT_THAT(errors_of("ports: [{verbs: mlx5_1}]\nhook: x\n"),
+              ElementsAre(HasSubstr("ports[0].verbs"), HasSubstr("hook: a section")));
+}
+
+TEST(RequestRate, SoManyASecondAndSoManyAtOnce) {
+  using std::chrono::milliseconds;
+  RequestRate rate(2);
+  const auto start = RequestRate::Clock::now();
+  EXPECT_TRUE(rate.take(start));
+  EXPECT_TRUE(rate.take(start));
+  EXPECT_FALSE(rate.take(start));
+  EXPECT_TRUE(rate.take(start + milliseconds(510)));
+  EXPECT_FALSE(rate.take(start + milliseconds(520)));
+}
+
+}  // namespace
+}  // namespace rankwire

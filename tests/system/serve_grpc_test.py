@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""The Open Traffic Generator API over gRPC."""
+
+import importlib
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import unittest
+
+from rankwire import SOURCE
+from serving import PATIENCE, ServeTest, otg, transmit
+
+DEBIAN = "/usr/lib/python3/dist-packages"
+
+
+class GrpcTest(ServeTest):
+    """With what protobuf's compiler makes of the model, as any client of gRPC has it."""
+
+    def setUp(self):
+        super().setUp()
+        sys.path.append(DEBIAN)  # gRPC for Python is there, whichever Python this is
+        self.addCleanup(sys.path.remove, DEBIAN)
+        if shutil.which("protoc") is None or importlib.util.find_spec("grpc") is None:
+            self.skipTest("a client of gRPC needs protoc and Python's grpc")
+        room = SOURCE / "emulator/grpc"
+        subprocess.run(["protoc", f"--proto_path={room}", f"--python_out={self.folder}", "otg.proto", "reflection.proto"], check=True)
+        sys.path.insert(0, str(self.folder))
+        self.addCleanup(sys.path.remove, str(self.folder))
+        self.grpc, self.otg, self.reflection = (importlib.import_module(name) for name in ("grpc", "otg_pb2", "reflection_pb2"))
+
+    def serve(self, *options):
+        server = super().serve("--grpc", "127.0.0.1:0", *options)
+        if server.where["grpc"] is None:
+            with server:
+                self.skipTest("this build is without gRPC")
+        return server
+
+    def call(self, channel, method, request, answer, **how):
+        """The answer, or the code and the Error of what fails."""
+        stub = channel.unary_unary(f"/otg.Openapi/{method}", type(request).SerializeToString, answer.FromString)
+        try:
+            return stub(request, timeout=PATIENCE, **how)
+        except self.grpc.RpcError as error:
+            return error.code().name, json.loads(error.details())
+
+    def test_requests_are_those_of_http(self):
+        otg_pb2 = self.otg
+        from google.protobuf import empty_pb2, json_format
+
+        with self.serve() as server, self.grpc.insecure_channel(server.where["grpc"]) as channel:
+            version = self.call(channel, "GetVersion", empty_pb2.Empty(), otg_pb2.GetVersionResponse).version
+            self.assertEqual(version.api_spec_version, server.get("/capabilities/version")[1]["api_spec_version"])
+            config = json_format.ParseDict({"config": otg()}, otg_pb2.SetConfigRequest())
+            self.assertEqual(self.call(channel, "SetConfig", config, otg_pb2.SetConfigResponse), otg_pb2.SetConfigResponse(warning={}))
+            self.assertEqual(self.call(channel, "GetConfig", empty_pb2.Empty(), otg_pb2.GetConfigResponse).config, config.config)
+            start_it = json_format.ParseDict({"control_state": transmit("start")}, otg_pb2.SetControlStateRequest())
+            self.call(channel, "SetControlState", start_it, otg_pb2.SetControlStateResponse)
+            again, error = self.call(channel, "SetControlState", start_it, otg_pb2.SetControlStateResponse)
+            self.assertEqual((again, error["kind"]), ("FAILED_PRECONDITION", "validation"))
+            ask = json_format.ParseDict({"metrics_request": {"choice": "port"}}, otg_pb2.GetMetricsRequest())
+            ports = self.call(channel, "GetMetrics", ask, otg_pb2.GetMetricsResponse).metrics_response.port_metrics
+            self.assertEqual({port.name for port in ports if port.transmit == otg_pb2.PortMetric.Transmit.started}, {"a", "b"})
+            states = self.call(channel, "GetStates", otg_pb2.GetStatesRequest(), otg_pb2.GetStatesResponse).states_response
+            self.assertEqual(len(states.ipv4_neighbors), 2)
+            stop_it = json_format.ParseDict({"control_state": transmit("stop")}, otg_pb2.SetControlStateRequest())
+            self.call(channel, "SetControlState", stop_it, otg_pb2.SetControlStateResponse)
+            ask = json_format.ParseDict({"metrics_request": {"choice": "rocev2_flow"}}, otg_pb2.GetMetricsRequest())
+            [row] = self.call(channel, "GetMetrics", ask, otg_pb2.GetMetricsResponse).metrics_response.rocev2_flow_per_qp_metrics
+            self.assertEqual(json.loads(json_format.MessageToJson(row, preserving_proto_field_name=True))["tx_bytes"],
+                             str(server.metrics("rocev2_flow")[0]["tx_bytes"]))
+
+            config.config.lags.add()
+            config.config.devices[0].bgp.SetInParent()
+            code, error = self.call(channel, "SetConfig", config, otg_pb2.SetConfigResponse)
+            self.assertEqual((code, sorted(error["errors"])),
+                             ("INVALID_ARGUMENT", ["devices[0].bgp: is not served", "lags: is not served"]))
+            # Field 500 of a port, a number: nobody knows its name.
+            strange = otg_pb2.SetConfigRequest.FromString(config.SerializeToString())
+            strange.config.ports[0].MergeFromString(b"\xa0\x1f\x01")
+            code, error = self.call(channel, "SetConfig", strange, otg_pb2.SetConfigResponse)
+            self.assertEqual((code, error["errors"]), ("INVALID_ARGUMENT", ["config.ports[0]: field 500 of Port is not served"]))
+            code, error = self.call(channel, "UpdateConfig", config, otg_pb2.SetConfigResponse)
+            self.assertEqual(code, "UNIMPLEMENTED")
+
+    def test_reflection_and_token(self):
+        messages = self.reflection
+        token = self.folder / "token"
+        token.write_text("0123456789abcdef", encoding="utf-8")
+        metadata = [("authorization", "Bearer 0123456789abcdef")]
+        with self.serve("--token", token) as server, self.grpc.insecure_channel(server.where["grpc"]) as channel:
+            from google.protobuf import descriptor_pb2, empty_pb2
+
+            self.assertEqual(self.call(channel, "GetConfig", empty_pb2.Empty(), self.otg.GetConfigResponse)[0], "UNAUTHENTICATED")
+            stub = channel.stream_stream("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                                         messages.ServerReflectionRequest.SerializeToString,
+                                         messages.ServerReflectionResponse.FromString)
+            asked = [messages.ServerReflectionRequest(list_services="*"),
+                     messages.ServerReflectionRequest(file_containing_symbol="otg.Openapi"),
+                     messages.ServerReflectionRequest(file_by_filename="google/protobuf/empty.proto"),
+                     messages.ServerReflectionRequest(file_containing_symbol="otg.Nothing")]
+            listed, file, empty, nothing = stub(iter(asked), timeout=PATIENCE, metadata=metadata)
+            self.assertIn("otg.Openapi", [service.name for service in listed.list_services_response.service])
+            [data] = file.file_descriptor_response.file_descriptor_proto
+            described = descriptor_pb2.FileDescriptorProto.FromString(data)
+            self.assertEqual({message.name for message in described.message_type}, set(self.otg.DESCRIPTOR.message_types_by_name))
+            self.assertIn("SetConfig", [method.name for method in described.service[0].method])
+            self.assertEqual(len(empty.file_descriptor_response.file_descriptor_proto), 1)
+            self.assertEqual(nothing.error_response.error_code, self.grpc.StatusCode.NOT_FOUND.value[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

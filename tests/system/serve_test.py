@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""The Open Traffic Generator API, as a client without a library of its own speaks it."""
+
+import hashlib
+import json
+import re
+import time
+import unittest
+
+from rankwire import OK, USAGE, rankwire
+from serving import MESSAGE, PATIENCE, SHARE, ServeTest, otg, transmit
+
+
+class FlowTest(ServeTest):
+    def test_flow_from_configuration_to_its_figures(self):
+        with self.serve("--grpc", "none") as server:
+            self.assertEqual(server.get("/config"), (200, {}))
+            self.assertEqual(server.post("/config", otg()), (200, {"warnings": []}))
+            self.assertEqual(server.get("/config"), (200, otg()))
+            before = server.metrics("rocev2_ipv4")
+            self.assertEqual(before, [{"name": "peer", "qp_configured": 1, "qp_up": 0, "qp_down": 1}])
+            protocols = {"choice": "protocol", "protocol": {"choice": "all", "all": {"state": "start"}}}
+            self.assertEqual(len(server.post("/control/state", protocols)[1]["warnings"]), 1)
+
+            self.assertEqual(server.post("/control/state", transmit("start")), (200, {"warnings": []}))
+            self.assertEqual(server.metrics("rocev2_ipv4", choice="per_peer", per_peer={"column_names": ["qp_up"]}),
+                             [{"name": "peer", "qp_up": 1}])
+            self.assert_refused(server.post("/config", otg()), 409, "r000001")
+            deadline = time.monotonic() + PATIENCE
+            while (ports := {row["name"]: row for row in server.metrics("port")})["a"]["frames_tx"] < 100:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.1)
+            self.assertEqual((ports["a"]["transmit"], ports["a"]["link"], ports["a"]["location"]), ("started", "up", "ring"))
+            [neighbour] = [row for row in server.post("/monitor/states", {"choice": "ipv4_neighbors"})[1]["ipv4_neighbors"]
+                           if row["ethernet_name"] == "from.eth"]
+            # Of two addresses that follow each other: 10.0.0.2 is the first.
+            self.assertEqual(neighbour, {"ethernet_name": "from.eth", "ipv4_address": "10.0.0.2",
+                                         "link_layer_address": "02:52:57:00:00:01"})
+            self.assertEqual(server.post("/control/state", transmit("stop")), (200, {"warnings": []}))
+
+            [row] = server.metrics("rocev2_flow")
+            self.assertEqual((row["flow_name"], row["port_tx"], row["port_rx"]), ("flow", "a", "b"))
+            self.assertEqual((row["src_ipv4"], row["dest_ipv4"]), ("10.0.0.3", "10.0.0.2"))
+            self.assertGreater(row["message_complete_rx"], 0)
+            self.assertEqual(row["rx_bytes"], row["message_complete_rx"] * MESSAGE)
+            self.assertEqual(row["tx_bytes"], row["message_tx"] * MESSAGE)
+            # write: 98 packets of 1024 bytes a message, and one for the immediate behind it; the last message may be under way.
+            self.assertGreaterEqual(row["data_frames_tx"], row["message_complete_rx"] * 99)
+            self.assertEqual(row["message_fail"], 0)
+            [flow] = server.metrics("flow")
+            self.assertEqual((flow["transmit"], flow["frames_tx"]), ("stopped", row["data_frames_tx"]))
+            ended = server.wait("r000001")
+            self.assertEqual(ended["verdict"], "interrupted")
+            # What was run, as whoever reads it finds it: 20 % of 1 Gbit/s are so much payload.
+            status, text = server.get("/rankwire/runs/r000001/files/configuration.yaml")
+            [entry] = json.loads(text)["background"]
+            self.assertEqual((status, entry["size"], entry["transport"]), (200, f"{MESSAGE}B", {"dscp": 26}))
+            self.assertEqual(entry["rate"], f"{int(1e9 * SHARE / 100 * 1024 / (1024 + 82))}bps")
+            self.assertEqual(json.loads(text)["addresses"], {"ip": "10.0.0.2/24"})
+            summary = json.loads(server.get("/rankwire/runs/r000001/files/summary.json")[1])
+            self.assertEqual(summary["background"][0]["emulated"]["bytes_delivered"], row["rx_bytes"])
+        self.assertEqual(server.process.returncode, 0, server.said)
+        self.assertEqual(server.said[1], "")
+
+    def test_what_is_not_served_is_named(self):
+        device = otg()["devices"]
+        device[0]["bgp"] = {"router_id": "1.1.1.1"}
+        device[0]["rocev2"]["ipv4_interfaces"][0]["peers"][0]["qps"][0]["connection_type"]["reliable_connection"]["initial_psn"] = 7
+        far = otg()["devices"]
+        far[0]["ethernets"][0]["ipv4_addresses"][0]["address"] = "10.0.0.9"
+        with self.serve("--grpc", "none") as server:
+            for body, *texts in (
+                (otg(lags=[{"name": "l"}]), "lags: is not served"),
+                (otg(flows=[{"name": "f"}]), "flows: is not served"),
+                (otg(devices=device), "devices[0].bgp: is not served", "reliable_connection.initial_psn: is not served"),
+                (otg(devices=far), "the address of port 'a' would be 10.0.0.3"),
+                (otg(devices=[]), "no queue pair is called 'pair'"),
+                (otg(ports=[{"name": "a"}, {"name": "a"}]), "ports[1].name: 'a' is named twice"),
+                (otg(ports=[{"name": "a", "location": "net_tap0"}, {"name": "b"}]), "--device"),
+                (otg(stateful_flows=None), "no flow is there"),
+                (otg(layer1=[{"name": "l1", "port_names": ["c"]}]), "layer1[0].port_names: no port is called 'c'"),
+                (otg(layer1="x"), "layer1: is no list"),
+                ([], "the request: is no object"),
+                (b"{", "no JSON"),
+                (b"[" * 100, "nested deeper"),
+                (b"\xff", "no JSON"),
+            ):
+                with self.subTest(texts=texts):
+                    self.assert_refused(server.post("/config", body), 400, *texts)
+            self.assertEqual(server.get("/config"), (200, {}))
+            self.assert_refused(server.post("/control/state", transmit("start")), 400, "set_config")
+            self.assert_refused(server.post("/control/state", transmit("pause")), 400, "'pause' is not served; start, stop is")
+            self.assert_refused(server.post("/control/state", {"choice": "port", "port": {}}), 400, "'port' is not served")
+            self.assert_refused(server.post("/monitor/metrics", {"choice": "bgpv4"}), 400, "'bgpv4' is not served")
+            per_qp = {"choice": "rocev2_flow", "rocev2_flow": {"per_qp": {"column_names": ["avg_latency"]}}}
+            self.assert_refused(server.post("/monitor/metrics", per_qp), 400, "column_names[0]: 'avg_latency'")
+            self.assertEqual(server.post("/control/action", {})[0], 501)
+            self.assertEqual(server.ask("PATCH", "/config", {})[0], 405)
+            self.assertEqual(server.get("/")[0], 404)
+            for path in ("../lock", "%2e%2e%2flock", "r000001", "r000001/files/..%2f..%2f..%2flock"):
+                self.assertEqual(server.get(f"/rankwire/runs/{path}")[0], 404, path)
+            self.assertEqual(server.ask("GET", "/config", Host="example.org")[0], 421)
+            self.assertEqual(server.ask("POST", "/config", {}, Origin="http://example.org")[0], 403)
+
+
+class WorkloadTest(ServeTest):
+    CONFIGURATION = """
+name: uploaded
+workload: {traces: trace}
+hosts: {count: 2, npus: 1, nics: 1}
+ports: {count: 2, rate: 1Gbps}
+run: {deadline: 60s}
+"""
+
+    def test_uploaded_traces_run_in_turn_and_old_runs_go(self):
+        spec = self.configuration({"kind": "nodes", "nodes": [{"name": "sum", "ranks": "0-1", "kind": "all_reduce", "bytes": "1MB"}]})
+        process = rankwire("trace", "generate", spec, "--out", self.folder / "trace")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        traces = {path.name: path.read_bytes() for path in self.folder.glob("trace.*")}
+        files = [{"name": name, "sha256": hashlib.sha256(data).hexdigest()} for name, data in sorted(traces.items())]
+        workload = {"ai_workload": {"configuration": self.CONFIGURATION, "files": files}}
+        with self.serve("--grpc", "none", "--keep", "2") as server:
+            self.assert_refused(server.post("/config", workload), 400, "was not uploaded")
+            digest = files[0]["sha256"]
+            self.assert_refused(server.post(f"/rankwire/files/{digest}", b"other"), 400, "has the SHA-256")
+            self.assert_refused(server.post("/rankwire/files/..", b""), 400, "64 small hexadecimal digits")
+            known = set()  # ranks that do the same have equal traces
+            for file in files:
+                status = server.post(f"/rankwire/files/{file['sha256']}", traces[file["name"]])[0]
+                self.assertEqual(status, 200 if file["sha256"] in known else 201)
+                known.add(file["sha256"])
+            self.assertEqual(server.post(f"/rankwire/files/{digest}", traces[files[0]["name"]])[0], 200)
+            for line, change, text in (
+                ("workload", "workload: {traces: /etc/passwd}", "'/etc/passwd' leads out of the folder"),
+                ("workload", "workload: {traces: ../../files/x}", "leads out of the folder"),
+                ("run", "dpdk: {eal_arguments: [--vdev=net_tap0]}", "dpdk: a section that is not served"),
+                ("ports", "ports: {count: 2, device: 'net_tap0'}", "no device of this server"),
+                ("run", "nonsense: {", "configuration.yaml:"),
+            ):
+                with self.subTest(text=text):
+                    wrong = re.sub(f"(?m)^{line}:.*$", change, self.CONFIGURATION)
+                    self.assert_refused(server.post("/config", {"ai_workload": {"configuration": wrong}}), 400, text)
+            invalid = {"ai_workload": {"configuration": self.CONFIGURATION + "colour: red\n", "files": files}}
+            self.assert_refused(server.post("/config", invalid), 400, "colour")
+
+            self.assertEqual(server.post("/config", workload)[0], 200)
+            self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
+            queued = [server.post("/rankwire/runs", workload) for _ in range(2)]
+            self.assertEqual([status for status, _ in queued], [202, 202])
+            last = queued[-1][1]["id"]
+            stopped = server.post(f"/rankwire/runs/{last}/stop", b"")[1]
+            ended = server.wait(queued[0][1]["id"])
+            self.assertEqual((ended["verdict"], ended["exit_status"]), ("ok", 0))
+            self.assertEqual(server.wait(last)["state"], "ended", stopped)
+            summary = json.loads(server.get(f"/rankwire/runs/{ended['id']}/files/summary.json")[1])
+            # Of an all-reduce on two ranks each sends as much as it reduces.
+            self.assertEqual((summary["bytes_wire"], summary["transport"]["payload_errors"]), (2_000_000, 0))
+            event = server.get(f"/rankwire/runs/{ended['id']}/events")[1].decode()
+            self.assertEqual(json.loads(event.removeprefix("data: "))["verdict"], "ok")
+            listed = [run["id"] for run in server.get("/rankwire/runs")[1]["runs"]]
+            self.assertLessEqual(len(listed), 2)
+            self.assertEqual(server.post(f"/rankwire/runs/{listed[0]}/delete", b"")[0], 204)
+            self.assertEqual(server.get(f"/rankwire/runs/{listed[0]}")[0], 404)
+        # What is there is known to the next server.
+        with self.serve("--grpc", "none") as server:
+            self.assertEqual([run["id"] for run in server.get("/rankwire/runs")[1]["runs"]], listed[1:])
+
+
+class AccessTest(ServeTest):
+    def test_token_limits_and_one_server_a_folder(self):
+        token = self.folder / "token"
+        token.write_text("0123456789abcdef\n", encoding="utf-8")
+        with self.serve("--grpc", "none", "--token", token, "--body", "1000", "--rate", "1000") as server:
+            self.assertEqual(server.get("/config")[0], 401)
+            self.assertEqual(server.ask("GET", "/config", Authorization="Bearer 0123456789abcdeF")[0], 401)
+            self.assertEqual(server.ask("GET", "/config", Authorization="Bearer 0123456789abcdef")[0], 200)
+            large = server.ask("POST", "/config", b" " * 1001, Authorization="Bearer 0123456789abcdef")
+            self.assertIn(large[0], (400, 413))
+            second = rankwire("serve", "--listen", "127.0.0.1:0", "--grpc", "none", "--root", self.folder / "root", timeout=PATIENCE)
+            self.assert_one_line_error(second, USAGE, "another server uses it")
+            taken = rankwire("serve", "--listen", f"127.0.0.1:{server.port}", "--grpc", "none", "--root", self.folder / "other",
+                             timeout=PATIENCE)
+            self.assert_one_line_error(taken, USAGE, "cannot listen")
+        with self.serve("--grpc", "none", "--rate", "1") as server:
+            statuses = [server.get("/config")[0] for _ in range(4)]
+            self.assertEqual((statuses[0], statuses.count(429) > 0), (200, True))
+        for arguments, text in (
+            (("--listen", "0.0.0.0:0"), "needs --token FILE"),
+            (("--listen", "here"), "is not ADDRESS:PORT"),
+            (("--token", self.folder / "none"), "cannot be read"),
+        ):
+            process = rankwire("serve", "--grpc", "none", "--root", self.folder / "other", *arguments, timeout=PATIENCE)
+            self.assert_one_line_error(process, USAGE, text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,109 @@
+"""A server of the Open Traffic Generator API, and a client of it without a library of its own."""
+
+import contextlib
+import http.client
+import json
+import signal
+import time
+
+from rankwire import RankwireTest, start
+
+PATIENCE = 60  # seconds
+MESSAGE = 100_000  # bytes
+SHARE = 20  # percent of the line
+
+
+def interface(name, port, address):
+    """An Ethernet interface of a device, with an IPv4 address."""
+    return {
+        "name": f"{name}.eth",
+        "connection": {"choice": "port_name", "port_name": port},
+        "mtu": 1500,
+        "ipv4_addresses": [{"name": f"{name}.ip", "address": address, "gateway": "10.0.0.1", "prefix": 24}],
+    }
+
+
+def otg(**changes):
+    """Two ports, named against the order of their addresses, and a flow from the second address to the first."""
+    pair = {"choice": "reliable_connection", "reliable_connection": {"dscp": 26, "ecn": "ect_1", "initial_psn": "0"}}
+    peer = {"name": "peer", "destination_ip_address": "10.0.0.2", "qps": [{"qp_name": "pair", "connection_type": pair}]}
+    flow = {"name": "flow", "tx_endpoint": "pair", "rx_endpoint": "b", "message_size": MESSAGE // 1000, "message_size_unit": "kb"}
+    rate = {"choice": "target_line_rate", "target_line_rate": {"value": SHARE, "flows": [flow]}}
+    return {
+        "ports": [{"name": "a", "location": "ring"}, {"name": "b", "location": "ring"}],
+        "layer1": [{"name": "l1", "port_names": ["a", "b"], "speed": "speed_1_gbps"}],
+        "devices": [
+            {
+                "name": "from",
+                "ethernets": [interface("from", "a", "10.0.0.3")],
+                "rocev2": {"ipv4_interfaces": [{"ipv4_name": "from.ip", "ib_mtu": 1024, "peers": [peer]}]},
+            },
+            {"name": "to", "ethernets": [interface("to", "b", "10.0.0.2")]},
+        ],
+        "stateful_flows": {"choice": "rocev2", "rocev2": [{"tx_ports": [{"port_name": "a", "transmit_type": rate}]}]},
+    } | changes
+
+
+def transmit(state):
+    return {"choice": "traffic", "traffic": {"choice": "flow_transmit", "flow_transmit": {"state": state}}}
+
+
+class Server:
+    """A server, which ends with the context."""
+
+    def __init__(self, *options):
+        self.process = start("serve", "--listen", "127.0.0.1:0", *options)
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
+        self.where = json.loads(line)
+        self.port = int(self.where["rest"].rpartition(":")[2])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        self.said = self.process.communicate(timeout=PATIENCE)
+
+    def ask(self, method, path, body=None, **headers):
+        """Status and body: JSON where it is."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        with contextlib.closing(connection):
+            data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+            connection.request(method, path, data, headers)
+            answer = connection.getresponse()
+            data = answer.read()
+            is_json = answer.getheader("Content-Type") == "application/json"
+            return answer.status, json.loads(data) if is_json else data
+
+    def post(self, path, body):
+        return self.ask("POST", path, body)
+
+    def get(self, path):
+        return self.ask("GET", path)
+
+    def metrics(self, choice, /, **detail):
+        status, answer = self.post("/monitor/metrics", {"choice": choice, choice: detail})
+        assert status == 200, answer
+        return answer[answer["choice"]]
+
+    def wait(self, run):
+        """What is known of a run once it has ended."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            status, answer = self.get(f"/rankwire/runs/{run}")
+            if status != 200 or answer["state"] == "ended":
+                return answer
+            time.sleep(0.1)
+        raise AssertionError(answer)
+
+
+class ServeTest(RankwireTest):
+    def serve(self, *options):
+        return Server("--root", self.folder / "root", *options)
+
+    def assert_refused(self, answer, status, *texts):
+        self.assertEqual(answer[0], status, answer)
+        self.assertEqual((answer[1]["code"], answer[1]["kind"]), (status, "validation"))
+        for text in texts:
+            self.assertIn(text, "\n".join(answer[1]["errors"]))
