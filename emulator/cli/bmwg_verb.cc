@@ -11,11 +11,11 @@
 #include <string_view>
 #include <thread>
 
+#include "base/child_process.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/kpis.h"
-#include "base/child_process.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/suite/suite.h"
 
