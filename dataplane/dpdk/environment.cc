@@ -9,13 +9,17 @@
 #include <rte_log.h>
 #include <rte_mempool.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <optional>
+#include <thread>
 
 #include "base/error.h"
 #include "base/pci_address.h"
@@ -61,10 +65,31 @@ class AffinityKept {
   cpu_set_t cpus_;
 };
 
+constexpr const char* kHugePages = "/sys/kernel/mm/hugepages";
+
+/// One process of this machine at a time finds enough free huge pages and takes them, which lasts a tenth of a second:
+/// of two that both found enough one would not get them, and DPDK cannot begin a second time. After 10 s it goes on
+/// all the same.
+class TurnAtHugePages {
+ public:
+  TurnAtHugePages() : folder_(::open(kHugePages, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (::flock(folder_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK &&
+           std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  ~TurnAtHugePages() { ::close(folder_); }
+  TurnAtHugePages(const TurnAtHugePages&) = delete;
+  TurnAtHugePages& operator=(const TurnAtHugePages&) = delete;
+
+ private:
+  const int folder_;
+};
+
 Bytes free_huge_pages() {
   Bytes total;
   std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/kernel/mm/hugepages", none)) {
+  for (const auto& entry : std::filesystem::directory_iterator(kHugePages, none)) {
     int64_t kilobytes = 0, pages = 0;
     std::ifstream(entry.path() / "free_hugepages") >> pages;
     // hugepages-2048kB
@@ -130,6 +155,8 @@ DpdkEnvironment::DpdkEnvironment(const DpdkOptions& options)
     if (!is_pci_address(device)) continue;
     if (const std::string obstacle = pci_obstacle(device); !obstacle.empty()) throw Error(ErrorKind::kInput, obstacle);
   }
+  std::optional<TurnAtHugePages> turn;
+  if (free_huge_pages() > Bytes()) turn.emplace();
   huge_pages_ = takes_huge_pages(options);
   arguments_ = eal_arguments(options, huge_pages_);
   std::FILE* const previous_log = ::rte_log_get_stream();

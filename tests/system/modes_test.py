@@ -3,7 +3,8 @@
 import os
 import unittest
 
-from rankwire import FAILED, USAGE, RankwireTest, rankwire, transformer
+from huge_pages import take_huge_pages
+from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire, start, transformer
 
 SMALL = transformer(layers=2, micro_batches=2)  # 8 ranks
 
@@ -80,6 +81,17 @@ class Processor(RankwireTest):
             refused = rankwire(verb, self.configuration(self.config(missing)))
             self.assertEqual(refused.returncode, USAGE, refused.stderr)
             self.assertIn(f"run.cpu: {missing} is not a CPU that this process may use", refused.stderr)
+
+
+class HugePages(RankwireTest):
+    def test_of_several_that_find_enough_for_one_each_runs(self):
+        take_huge_pages(self, 256 + 128)  # 512 MiB for one, and half of that
+        config = {"workload": {"generate": {"kind": "micro", "case": "all_reduce"}}, "ports": {"count": 2, "device": "ring"}}
+        path = self.configuration(config)
+        runs = [start("run", path, "--out", self.folder / str(i), "--quiet") for i in range(4)]
+        for run in runs:
+            output, errors = run.communicate(timeout=240)
+            self.assertEqual(run.returncode, OK, output + errors)
 
 
 class OrdinaryUser(RankwireTest):

@@ -14,12 +14,13 @@ import time
 import unittest
 
 from bmwg_device import BmwgDevice, tests
+from huge_pages import take_huge_pages
 from rankwire import RankwireTest, transformer
 
 PORTS = 4
 RANKS_A_PORT = 4
-HUGE_PAGES = 700  # of 2 MiB: 512 MiB for each side, and what the sockets' memory is rounded up by
-HUGE_PAGE_COUNT = pathlib.Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+# Of 2 MiB: 512 MiB for each side, what the sockets' memory is rounded up by, and as much for tests at the same time.
+HUGE_PAGES = 700 + 2 * 256
 SWITCH = pathlib.Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 LINK_MTU = 4200  # 4096 B of payload, 62 B of headers, ICRC
@@ -34,31 +35,11 @@ class OpenVirtualSwitch(BmwgDevice, RankwireTest):
             self.skipTest("takes root and Open vSwitch with DPDK (package openvswitch-switch-dpdk)")
         if len(os.sched_getaffinity(0)) < 2:
             self.skipTest("the switch polls on a core of its own, and there is one only")
-        self.take_huge_pages()
+        take_huge_pages(self, HUGE_PAGES)
         self.environment = os.environ | dict.fromkeys(
             ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"), str(self.folder)
         )
         self.start_switch()
-
-    def take_huge_pages(self):
-        """Those that others use do not count."""
-        if not HUGE_PAGE_COUNT.exists():
-            self.skipTest("this kernel has no hugepages of 2 MiB")
-        before, free = self.huge_pages()
-        if free >= HUGE_PAGES:
-            return
-        try:
-            HUGE_PAGE_COUNT.write_text(str(before - free + HUGE_PAGES), encoding="ascii")
-        except OSError as error:
-            self.skipTest(f"hugepages cannot be reserved here: {error}")
-        self.addCleanup(HUGE_PAGE_COUNT.write_text, str(before), encoding="ascii")
-        if self.huge_pages()[1] < HUGE_PAGES:
-            self.skipTest(f"the machine has no memory for {HUGE_PAGES} hugepages of 2 MiB")
-
-    def huge_pages(self):
-        """How many there are, and how many of them are free."""
-        free = HUGE_PAGE_COUNT.with_name("free_hugepages")
-        return [int(file.read_text(encoding="ascii")) for file in (HUGE_PAGE_COUNT, free)]
 
     def daemon(self, name, *command):
         pid_file = self.folder / f"{name}.pid"
