@@ -10,15 +10,18 @@
 #include <rte_mempool.h>
 #include <sched.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "base/error.h"
@@ -86,17 +89,43 @@ class TurnAtHugePages {
   const int folder_;
 };
 
-Bytes free_huge_pages() {
-  Bytes total;
+struct FreeHugePages {
+  int64_t size = 0, pages = 0;
+};
+
+/// Of each size of which there are some.
+std::vector<FreeHugePages> free_huge_pages() {
+  std::vector<FreeHugePages> all;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(kHugePages, none)) {
-    int64_t kilobytes = 0, pages = 0;
-    std::ifstream(entry.path() / "free_hugepages") >> pages;
+    FreeHugePages free;
+    int64_t kilobytes = 0;
+    std::ifstream(entry.path() / "free_hugepages") >> free.pages;
     // hugepages-2048kB
     std::sscanf(entry.path().filename().c_str(), "hugepages-%ldkB", &kilobytes);
-    total += Bytes(pages * kilobytes * 1024);
+    free.size = kilobytes * 1024;
+    if (free.size > 0 && free.pages > 0) all.push_back(free);
   }
-  return total;
+  return all;
+}
+
+/// Free ones may be promised to others, or be more than this process' group may have, so they are asked for; none is
+/// touched.
+bool can_have_huge_pages(Bytes memory) {
+  std::vector<std::span<std::byte>> held;
+  int64_t missing = memory.count;
+  for (const FreeHugePages& free : free_huge_pages()) {
+    const int64_t bytes = std::min(free.pages, (missing + free.size - 1) / free.size) * free.size;
+    const int size = std::countr_zero(static_cast<uint64_t>(free.size)) << MAP_HUGE_SHIFT;
+    if (bytes <= 0) break;
+    void* const place = ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | size, -1, 0);
+    if (place == MAP_FAILED) continue;
+    held.emplace_back(static_cast<std::byte*>(place), static_cast<size_t>(bytes));
+    missing -= bytes;
+  }
+  for (const std::span<std::byte> place : held) ::munmap(place.data(), place.size());
+  return missing <= 0;
 }
 
 std::vector<std::string> eal_arguments(const DpdkOptions& options, bool huge_pages) {
@@ -136,7 +165,7 @@ int initialise(std::vector<std::string> arguments, std::FILE* log) {
 }  // namespace
 
 bool takes_huge_pages(const DpdkOptions& options) {
-  return !contains_option(options.extra, "--no-huge") && free_huge_pages() >= options.memory;
+  return !contains_option(options.extra, "--no-huge") && can_have_huge_pages(options.memory);
 }
 
 bool contains_option(const std::vector<std::string>& arguments, const std::string& option) {
@@ -156,7 +185,7 @@ DpdkEnvironment::DpdkEnvironment(const DpdkOptions& options)
     if (const std::string obstacle = pci_obstacle(device); !obstacle.empty()) throw Error(ErrorKind::kInput, obstacle);
   }
   std::optional<TurnAtHugePages> turn;
-  if (free_huge_pages() > Bytes()) turn.emplace();
+  if (!free_huge_pages().empty()) turn.emplace();
   huge_pages_ = takes_huge_pages(options);
   arguments_ = eal_arguments(options, huge_pages_);
   std::FILE* const previous_log = ::rte_log_get_stream();
