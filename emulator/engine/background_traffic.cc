@@ -46,7 +46,7 @@ BackgroundTraffic::BackgroundTraffic(const BackgroundPlan& background, const Pla
     own_.push_back(shard.has(plan.transport.connections[told.connection.value].source));
     if (!own_.back()) continue;
     Flow& flow = flows_[f];
-    flow.gaps = Random(~(mix64(background.seed) ^ mix64(uint64_t{f} + 1)));
+    flow.random = Random(~(mix64(background.seed) ^ mix64(uint64_t{f} + 1)));
     outstanding += entry.limit;
     if (entry.arrivals == BackgroundArrivals::kPoisson) flow.active = gap(entry, flow, Bytes());
     schedule(f, real_time(entry, flow.active));
@@ -113,7 +113,7 @@ Time BackgroundTraffic::next_on(const BackgroundEntry& entry, Time at) noexcept 
 Duration BackgroundTraffic::gap(const BackgroundEntry& entry, Flow& flow, Bytes bytes) const noexcept {
   if (entry.arrivals == BackgroundArrivals::kEven) return time_of(bytes, entry.rate);
   const auto mean = static_cast<uint64_t>(time_of(entry.sizes.mean(), entry.rate).ps);
-  return bounded(static_cast<unsigned __int128>(mean) * flow.gaps.exponential() >> 32);
+  return bounded(static_cast<unsigned __int128>(mean) * flow.random.exponential() >> 32);
 }
 
 void BackgroundTraffic::schedule(uint32_t f, Time at) noexcept {
@@ -128,8 +128,10 @@ void BackgroundTraffic::offer(uint32_t f) noexcept {
   Flow& flow = flows_[f];
   const uint32_t number = background_.flows[f].entry;
   const BackgroundEntry& entry = background_.entries[number];
-  const Bytes bytes = background_.bytes_of(f, flow.next);
-  if (flow.outstanding < entry.limit) {
+  const bool goes = flow.outstanding < entry.limit;
+  // One that does not go has a size of its own, or that of the next to go would count again and again.
+  const Bytes bytes = goes ? background_.bytes_of(f, flow.next) : entry.sizes.sample(flow.random);
+  if (goes) {
     post(f, bytes);
   } else {
     ++counters_[number].offered;

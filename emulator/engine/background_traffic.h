@@ -64,7 +64,7 @@ class BackgroundTraffic {
     bool failed = false;
     bool waits = false;  ///< in due_
     Duration active;     ///< open loop: what it has been on for when its next message is due
-    Random gaps{0};
+    Random random{0};    ///< for gaps, and for sizes of what is not posted
   };
 
   static Time real_time(const BackgroundEntry& entry, Duration active) noexcept;

@@ -144,6 +144,23 @@ TEST(BackgroundTraffic, WhatIsDueBeyondTheBacklogIsOfferedAlone) {
   EXPECT_EQ(traffic->counters()[0].completion.max(), microseconds(4));
 }
 
+// Nothing is acknowledged, so that all but the first two are offered alone: 8 Gbit/s are 100 MB in 100 ms, and some
+// 20,000 messages of their mean of 5 kB, a tenth of them about ten times as large.
+TEST(BackgroundTraffic, WhatIsOfferedAloneHasTheSizesOfTheDistribution) {
+  BackgroundEntry entry = a_message_a_microsecond();
+  entry.sizes = SizeDistribution({{Bytes(100), 900'000'000}, {Bytes(100'000), SizeDistribution::kWhole}});
+  entry.limit = 2;
+  for (const BackgroundArrivals arrivals : {BackgroundArrivals::kEven, BackgroundArrivals::kPoisson}) {
+    entry.arrivals = arrivals;
+    Traffic traffic(entry);
+    while (traffic->next_event() <= at_us(100'000)) traffic->advance(traffic->next_event());
+    const BackgroundCounters& counters = traffic->counters()[0];
+    EXPECT_EQ(counters.posted, 2u);
+    EXPECT_NEAR(static_cast<double>(counters.bytes_offered), 1e8, 1e7);
+    EXPECT_NEAR(static_cast<double>(counters.offered), 1e8 / static_cast<double>(entry.sizes.mean().count), 2'000);
+  }
+}
+
 TEST(BackgroundTraffic, AClosedLoopPostsWhenAMessageIsAcknowledged) {
   Traffic traffic(a_closed_loop(2));
   traffic->advance(at_us(0));
