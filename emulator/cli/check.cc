@@ -62,7 +62,11 @@ nlohmann::ordered_json rank_json(const Setup& setup, uint32_t rank) {
   nlohmann::ordered_json json = {
       {"rank", rank},   {"host", place.host}, {"npu", place.npu},         {"nic", place.nic}, {"port", port.name},
       {"mac", nullptr}, {"ip", nullptr},      {"prefix_length", nullptr}, {"vlan", nullptr},  {"gateway", nullptr}};
-  if (!setup.workload.jobs.empty()) json["job"] = setup.workload.jobs[setup.workload.ranks[rank].job.value].name;
+  if (!setup.workload.jobs.empty()) {
+    const Job& job = setup.workload.jobs[setup.workload.ranks[rank].job.value];
+    json["job"] = job.name;
+    json["rank_of_job"] = rank - job.first_rank;
+  }
   if (port.is_rdma_device()) return json;
   const Nic& nic = setup.placement.nics[setup.placement.nic[rank].value];
   json["mac"] = to_string(nic.mac);
@@ -158,27 +162,36 @@ void print_transfers(const nlohmann::ordered_json& transfers) {
   if (transfers.size() > kPrinted) fmt::print("and {} more names; all are in --json\n", transfers.size() - kPrinted);
 }
 
-void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
-  if (j["ports"].empty()) {
-    fmt::print("no ports: `rankwire simulate` runs the model alone; {}\n", iterations_text(j));
-    return;
-  }
-  fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} {:<18} {}\n", "rank", "host", "npu", "nic", "port", "mac", "ip");
-  for (const auto& r : j["ranks"]) {
-    const std::string job = r.contains("job") ? " of job " + r["job"].get<std::string>() : "";
+/// "dense:3", or "3" where there are no jobs.
+std::string rank_label(const nlohmann::ordered_json& rank) {
+  if (!rank.contains("job")) return fmt::to_string(rank["rank"].get<uint32_t>());
+  return fmt::format("{}:{}", rank["job"].get<std::string>(), rank["rank_of_job"].get<uint32_t>());
+}
+
+void print_ranks(const nlohmann::ordered_json& ranks) {
+  size_t width = 6;
+  for (const auto& r : ranks) width = std::max(width, rank_label(r).size());
+  fmt::print("{:>{}} {:>5} {:>4} {:>4} {:<8} {:<18} {}\n", "rank", width, "host", "npu", "nic", "port", "mac", "ip");
+  for (const auto& r : ranks) {
+    fmt::print("{:>{}} {:>5} {:>4} {:>4} {:<8} ", rank_label(r), width, r["host"].get<uint32_t>(),
+               r["npu"].get<uint32_t>(), r["nic"].get<uint32_t>(), r["port"].get<std::string>());
     if (r["ip"].is_null()) {
-      fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} of the RDMA device{}\n", r["rank"].get<uint32_t>(),
-                 r["host"].get<uint32_t>(), r["npu"].get<uint32_t>(), r["nic"].get<uint32_t>(),
-                 r["port"].get<std::string>(), job);
+      fmt::print("of the RDMA device\n");
       continue;
     }
     const std::string ip = fmt::format("{}/{}", r["ip"].get<std::string>(), r["prefix_length"].get<uint32_t>());
     const std::string vlan = r["vlan"].is_null() ? "" : fmt::format(" vlan {}", r["vlan"].get<uint16_t>());
     const std::string gateway = r["gateway"].is_null() ? "" : fmt::format(" via {}", r["gateway"].get<std::string>());
-    fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} {:<18} {}{}{}{}\n", r["rank"].get<uint32_t>(), r["host"].get<uint32_t>(),
-               r["npu"].get<uint32_t>(), r["nic"].get<uint32_t>(), r["port"].get<std::string>(),
-               r["mac"].get<std::string>(), ip, vlan, gateway, job);
+    fmt::print("{:<18} {}{}{}\n", r["mac"].get<std::string>(), ip, vlan, gateway);
   }
+}
+
+void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
+  if (j["ports"].empty()) {
+    fmt::print("no ports: `rankwire simulate` runs the model alone; {}\n", iterations_text(j));
+    return;
+  }
+  print_ranks(j["ranks"]);
   fmt::print("\nan iteration:\n{:<8} {:<28} {:>6} {:>12} {:>12} {:>15} {:>15}\n", "port", "device", "QPs",
              "messages tx", "messages rx", "bytes tx", "bytes rx");
   for (const auto& p : j["ports"]) {

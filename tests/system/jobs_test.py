@@ -7,6 +7,11 @@ from rankwire import OK, SOURCE, USAGE, RankwireTest, Run, rankwire
 
 
 class Jobs(RankwireTest):
+    def test_check_counts_the_ranks_of_each_job(self):
+        table = rankwire("check", SOURCE / "configs/jobs.yaml", "--no-measure").stdout
+        self.assertRegex(table, r"(?m)^ +dense:3 +3 +0 ")
+        self.assertRegex(table, r"(?m)^ *experts:0 +0 +1 ")
+
     def test_the_example_in_the_twin(self):
         run = self.call("simulate", SOURCE / "configs/jobs.yaml", "--twin")
         self.assert_delivered(run)
