@@ -1,5 +1,6 @@
 #include "emulator/cli/serve_verb.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +20,19 @@ void become_server(const ServeOptions& options) {
   fail_run("{}: {}", program, std::strerror(errno));
 }
 
+namespace {
+
+/// The library takes -5 for 2^64 - 5.
+CLI::Validator not_negative() {
+  return CLI::Validator(
+      [](std::string& text) {
+        return text.starts_with('-') ? fmt::format("takes a whole number, 0 or more, not '{}'", text) : std::string();
+      },
+      "");
+}
+
+}  // namespace
+
 void add_serve_verb(CLI::App& app, ServeOptions& options) {
   CLI::App& verb = *app.add_subcommand(
       "serve", "answer the Open Traffic Generator API over HTTP and gRPC, until interrupted (docs/serve.md)");
@@ -33,12 +47,13 @@ void add_serve_verb(CLI::App& app, ServeOptions& options) {
                   "a device that ports may name beside those of the embedded switch; repeatable")
       ->allow_extra_args(false);
   verb.add_option("--quota", options.quota, "bytes of all that is kept; the oldest runs go first")
+      ->check(not_negative())
       ->capture_default_str();
   verb.add_option("--keep", options.keep, "runs that are kept")->check(CLI::Range(2, 1'000'000))->capture_default_str();
   verb.add_option("--queue", options.queue, "runs that wait at most")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  verb.add_option("--body", options.body, "bytes of a request at most")->capture_default_str();
+  verb.add_option("--body", options.body, "bytes of a request at most")->check(not_negative())->capture_default_str();
   verb.add_option("--rate", options.rate, "requests a second at most")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

@@ -250,6 +250,10 @@ void HttpServer::post_below(const std::string& prefix, BodyHandler handler) {
   server_->Post(exactly(prefix) + ".*", std::move(handler));
 }
 
+void HttpServer::on_error(Handler handler) {
+  server_->set_error_handler(httplib::Server::Handler(std::move(handler)));
+}
+
 void HttpServer::start() {
   thread_ = std::thread([this] {
     server_->listen_after_bind();

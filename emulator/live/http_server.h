@@ -63,6 +63,10 @@ class HttpServer {
                                          const httplib::ContentReader& body)>;
   void post_below(const std::string& prefix, BodyHandler handler);
 
+  /// Before `start`. Is given each answer whose status is 400 or above before it goes; the body of one that the server
+  /// refuses by itself says why in plain text, or is empty.
+  void on_error(Handler handler);
+
   /// Threads are made here: they stay on the caller's CPUs.
   void start();
   /// Ends streams and connections. Does nothing when it has ended.

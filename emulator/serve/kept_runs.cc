@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -21,13 +22,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Removes a file unless it was moved away.
-struct Leftover {
-  fs::path path;
-  ~Leftover() {
-    std::error_code ignored;
-    fs::remove(path, ignored);
+/// A new file, which goes unless it is moved away.
+struct Upload {
+  explicit Upload(std::string pattern) : path(std::move(pattern)), descriptor(::mkostemp(path.data(), O_CLOEXEC)) {
+    if (descriptor < 0) throw ServeError(507, fmt::format("cannot write: {}", std::strerror(errno)));
   }
+  ~Upload() {
+    ::close(descriptor);
+    ::unlink(path.c_str());
+  }
+  Upload(const Upload&) = delete;
+  Upload& operator=(const Upload&) = delete;
+
+  std::string path;
+  const int descriptor;
 };
 
 /// "r000012".
@@ -86,25 +94,23 @@ bool KeptRuns::keep_file(const std::string& sha256, const Body& body) {
     const uint64_t taken = used();
     free = taken < limits_.quota ? limits_.quota - taken : 0;
   }
-  std::string path = (root_ / "files" / ".upload-XXXXXX").string();
-  const int descriptor = ::mkostemp(path.data(), O_CLOEXEC);
-  if (descriptor < 0) throw ServeError(507, fmt::format("cannot write: {}", std::strerror(errno)));
-  const Leftover leftover{path};
+  std::optional<Upload> upload;  // what is known is compared alone, and needs no room
+  if (!is_known) upload.emplace((root_ / "files" / ".upload-XXXXXX").string());
   Sha256 digest;
   bool has_room = true;
   const bool whole = body([&](std::string_view piece) {
-    has_room =
-        piece.size() <= free && ::write(descriptor, piece.data(), piece.size()) == static_cast<ssize_t>(piece.size());
-    free -= std::min<uint64_t>(free, piece.size());
     digest.add(piece);
+    if (is_known) return true;
+    has_room = piece.size() <= free &&
+               ::write(upload->descriptor, piece.data(), piece.size()) == static_cast<ssize_t>(piece.size());
+    free -= std::min<uint64_t>(free, piece.size());
     return has_room;
   });
-  ::close(descriptor);
   if (!has_room) throw ServeError(507, "there is no room for the file (--quota)");
-  if (!whole) throw ServeError(400, "the file is too large (--body), or did not come whole");
+  if (!whole) throw ServeError(400, "the file did not come whole");
   if (const std::string found = digest.digits(); found != sha256)
     throw ServeError(400, fmt::format("what came has the SHA-256 {}, not {}", found, sha256));
-  if (!is_known) fs::rename(path, kept);
+  if (!is_known) fs::rename(upload->path, kept);
   return !is_known;
 }
 
@@ -172,7 +178,8 @@ void KeptRuns::remove_run(const std::string& id) {
 std::vector<std::string> KeptRuns::runs() const {
   std::vector<std::string> all;
   for (const fs::directory_entry& entry : fs::directory_iterator(root_ / "runs"))
-    if (is_id(entry.path().filename().string())) all.push_back(entry.path().filename().string());
+    if (std::error_code gone; is_id(entry.path().filename().string()) && entry.is_directory(gone))
+      all.push_back(entry.path().filename().string());
   std::sort(all.begin(), all.end(),
             [](const std::string& a, const std::string& b) { return std::pair(a.size(), a) < std::pair(b.size(), b); });
   return all;

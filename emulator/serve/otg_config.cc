@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "base/address.h"
 #include "emulator/serve/client_names.h"
+#include "emulator/serve/mac_number.h"
 
 namespace rankwire {
 namespace {
@@ -21,25 +21,11 @@ constexpr uint64_t kMostMessage = 2'147'483'647;  // bytes, as background[].size
 
 /// A peer's queue pair, before it is known where it leads.
 struct QueuePair {
-  size_t port = 0;
-  std::string destination;  // address
+  std::optional<size_t> port;  // absent: of an interface that is refused
+  std::string destination;     // address
   uint64_t dscp = 0;
   bool is_used = false;
 };
-
-/// Of "02:52:57:00:00:01", its 48 bits; absent for anything else.
-std::optional<uint64_t> mac_number(std::string_view text) {
-  if (text.size() != 17) return std::nullopt;
-  uint64_t number = 0;
-  for (size_t i = 0; i < text.size(); i += 3) {
-    if (i > 0 && text[i - 1] != ':') return std::nullopt;
-    uint8_t byte = 0;
-    const auto [end, error] = std::from_chars(text.data() + i, text.data() + i + 2, byte, 16);
-    if (error != std::errc() || end != text.data() + i + 2) return std::nullopt;
-    number = number << 8 | byte;
-  }
-  return number;
-}
 
 /// Reads a configuration from its outermost object inwards.
 class ConfigReader {
@@ -100,7 +86,7 @@ class ConfigReader {
       name_of(layer1);
       const std::optional<uint64_t> speed = speed_of(layer1);
       for (const std::string& name : layer1.texts("port_names"))
-        if (const std::optional<size_t> port = port_named(layer1, "port_names", name))
+        if (const std::optional<size_t> port = port_of_one(layer1, "port_names", name, timed_))
           config_.ports[*port].speed = speed;
       layer1.only("promiscuous", true);
       layer1.only("mtu", 1500);
@@ -125,6 +111,14 @@ class ConfigReader {
     if (found != config_.ports.end()) return static_cast<size_t>(found - config_.ports.begin());
     object.fail(field, fmt::format("no port is called '{}'", name));
     return std::nullopt;
+  }
+
+  /// The same, and an error where it is among `named` already, which it is then.
+  std::optional<size_t> port_of_one(JsonReader& object, const char* field, const std::string& name,
+                                    std::set<size_t>& named) {
+    const std::optional<size_t> port = port_named(object, field, name);
+    if (port && !named.insert(*port).second) object.fail(field, fmt::format("port '{}' has an entry already", name));
+    return port;
   }
 
   void read_device(JsonReader& device) {
@@ -191,7 +185,7 @@ class ConfigReader {
       for (JsonReader& pair : peer.objects("qps")) {
         one.queue_pairs.push_back(name_of(pair, "qp_name"));
         QueuePair& known = pairs_[one.queue_pairs.back()];
-        known = {one.port, destination, dscp_of(pair)};
+        known = {port == ports.end() ? std::nullopt : std::optional(one.port), destination, dscp_of(pair)};
         pair.end();
       }
       peer.end();
@@ -230,12 +224,13 @@ class ConfigReader {
   }
 
   void read_tx_port(JsonReader& tx_port) {
-    const std::optional<size_t> port = port_named(tx_port, "port_name", tx_port.required_text("port_name"));
+    const std::string name = tx_port.required_text("port_name");
+    const std::optional<size_t> port = port_of_one(tx_port, "port_name", name, sending_);
     if (std::optional<JsonReader> type = tx_port.object("transmit_type")) {
       type->only("choice", "target_line_rate");
       if (std::optional<JsonReader> rate = type->object("target_line_rate")) {
         const uint64_t share = rate->number("value", 1, 100).value_or(98);
-        for (JsonReader& flow : rate->objects("flows")) read_flow(flow, port.value_or(0), share);
+        for (JsonReader& flow : rate->objects("flows")) read_flow(flow, port, share);
         rate->end();
       }
       type->end();
@@ -243,19 +238,26 @@ class ConfigReader {
     tx_port.end();
   }
 
-  void read_flow(JsonReader& flow, size_t port, uint64_t share) {
-    OtgFlow one{.name = name_of(flow), .queue_pair = flow.required_text("tx_endpoint"), .from = port, .share = share};
+  /// `port` absent: there is none of that name, which is an error already, as is whatever follows from it.
+  void read_flow(JsonReader& flow, std::optional<size_t> port, uint64_t share) {
+    OtgFlow one{.name = name_of(flow),
+                .queue_pair = flow.required_text("tx_endpoint"),
+                .from = port.value_or(0),
+                .to = config_.ports.size(),
+                .share = share};
     const auto pair = pairs_.find(one.queue_pair);
     if (pair == pairs_.end()) {
-      flow.fail("tx_endpoint", fmt::format("no queue pair is called '{}'", one.queue_pair));
+      if (!one.queue_pair.empty())
+        flow.fail("tx_endpoint", fmt::format("no queue pair is called '{}'", one.queue_pair));
     } else {
-      if (pair->second.port != port) flow.fail("tx_endpoint", "is a queue pair of another port");
+      if (port && pair->second.port && pair->second.port != port)
+        flow.fail("tx_endpoint", "is a queue pair of another port");
       if (std::exchange(pair->second.is_used, true)) flow.fail("tx_endpoint", "has a flow already");
       one.dscp = pair->second.dscp;
       one.to = destination_of(flow, pair->second);
-      if (one.to == port) flow.fail("tx_endpoint", "leads to its own port");
-      read_receiver(flow, one.to);
+      if (port && one.to == *port) flow.fail("tx_endpoint", "leads to its own port");
     }
+    read_receiver(flow, one.to);
     one.message = message_of(flow);
     read_verb(flow);
     flow.end();
@@ -265,7 +267,8 @@ class ConfigReader {
   size_t destination_of(JsonReader& flow, const QueuePair& pair) {
     for (size_t port = 0; port < config_.ports.size(); ++port)
       if (config_.ports[port].address == pair.destination) return port;
-    flow.fail("tx_endpoint", fmt::format("no port has the address {} of its peer", pair.destination));
+    if (!pair.destination.empty())
+      flow.fail("tx_endpoint", fmt::format("no port has the address {} of its peer", pair.destination));
     return config_.ports.size();
   }
 
@@ -274,7 +277,7 @@ class ConfigReader {
     const std::optional<std::string> name = flow.text("rx_endpoint");
     if (!name || to >= config_.ports.size()) return;
     const auto pair = pairs_.find(*name);
-    if (config_.ports[to].name != *name && (pair == pairs_.end() || pair->second.port != to))
+    if (config_.ports[to].name != *name && (pair == pairs_.end() || pair->second.port.value_or(to) != to))
       flow.fail("rx_endpoint", fmt::format("'{}' is not where the peer of 'tx_endpoint' is, which is port '{}'", *name,
                                            config_.ports[to].name));
   }
@@ -371,6 +374,7 @@ class ConfigReader {
   OtgConfig config_;
   std::set<std::string> names_;
   std::map<std::string, QueuePair> pairs_;
+  std::set<size_t> timed_, sending_;    // ports of which an entry of layer1, of tx_ports was read
   std::map<size_t, std::string> macs_;  // by port, before they are put in order
   uint64_t prefix_ = 0;                 // 0: no interface yet
 };

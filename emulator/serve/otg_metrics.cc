@@ -38,6 +38,14 @@ std::vector<std::string> columns_of(JsonReader& request, const char* field, std:
   return columns;
 }
 
+/// A row without what is not known: what has not been measured is absent.
+Json without_nulls(const Json& row) {
+  Json known = Json::object();
+  for (const auto& [name, value] : row.items())
+    if (!value.is_null()) known[name] = value;
+  return known;
+}
+
 /// Names that were asked for, each of which `known` has; empty: all.
 bool is_asked(const std::vector<std::string>& names, const std::string& name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
@@ -236,21 +244,29 @@ class Answerer {
 
 /// What the queue pair of a flow has carried, and what became of its messages.
 FlowFigures flow_figures(const Json& emulated, const CsvRow& pair) {
-  return {{"src_qp", count_of(pair, "source_qp")},
-          {"dest_qp", count_of(pair, "destination_qp")},
-          {"data_frames_tx", count_of(pair, "packets")},
-          {"data_frames_retransmitted", count_of(pair, "retransmitted")},
-          {"frame_sequence_error", count_of(pair, "out_of_sequence")},
-          {"tx_bytes", emulated.value("bytes_posted", uint64_t{0})},
-          {"rx_bytes", emulated.value("bytes_delivered", uint64_t{0})},
-          {"data_rx_rate", emulated.value("delivered_bps", 0.0) / 1e9},
-          {"message_tx", emulated.value("messages_posted", uint64_t{0})},
-          {"message_complete_rx", emulated.value("messages_delivered", uint64_t{0})},
-          {"message_fail", emulated.value("messages_failed", uint64_t{0})},
-          {"ecn_ce_rx", count_of(pair, "marks")},
-          {"cnp_tx", count_of(pair, "np_cnp_sent")},
-          {"cnp_rx", count_of(pair, "rp_cnp_handled") + count_of(pair, "rp_cnp_ignored")},
-          {"nak_rx", count_of(pair, "naks") + count_of(pair, "rnr_naks")}};
+  const Json delivered = emulated.value("delivered_bps", Json());  // null where nothing was
+  return without_nulls({{"src_qp", count_of(pair, "source_qp")},
+                        {"dest_qp", count_of(pair, "destination_qp")},
+                        {"data_frames_tx", count_of(pair, "packets")},
+                        {"data_frames_retransmitted", count_of(pair, "retransmitted")},
+                        {"frame_sequence_error", count_of(pair, "out_of_sequence")},
+                        {"tx_bytes", emulated.value("bytes_posted", Json())},
+                        {"rx_bytes", emulated.value("bytes_delivered", Json())},
+                        {"data_rx_rate", delivered.is_number() ? Json(delivered.get<double>() / 1e9) : Json()},
+                        {"message_tx", emulated.value("messages_posted", Json())},
+                        {"message_complete_rx", emulated.value("messages_delivered", Json())},
+                        {"message_fail", emulated.value("messages_failed", Json())},
+                        {"ecn_ce_rx", count_of(pair, "marks")},
+                        {"cnp_tx", count_of(pair, "np_cnp_sent")},
+                        {"cnp_rx", count_of(pair, "rp_cnp_handled") + count_of(pair, "rp_cnp_ignored")},
+                        {"nak_rx", count_of(pair, "naks") + count_of(pair, "rnr_naks")}});
+}
+
+/// Whether every rank came to its end, by a summary's reason (docs/metrics.md).
+bool has_ended_well(const Json& summary) {
+  constexpr std::array<std::string_view, 5> kEnded = {"completed", "degraded", "limit_exceeded", "below_resolution",
+                                                      "wrong_delivery"};
+  return std::find(kEnded.begin(), kEnded.end(), summary.value("reason_code", "")) != kEnded.end();
 }
 
 bool is_emulated(const CsvRow& row) {
@@ -271,9 +287,10 @@ RunFigures live_figures(const Json& state) {
                                              port.value("rx_packets", uint64_t{0}), port.value("tx_bytes", uint64_t{0}),
                                              port.value("rx_bytes", uint64_t{0})};
   for (const Json& job : run->value("jobs", Json::array())) {
-    Json& row = figures.jobs.emplace_back(Json::object());
+    Json row = Json::object();
     for (const char* field : {"name", "iterations", "iterations_planned", "bytes"})
       row[field] = job.value(field, Json());
+    figures.jobs.push_back(without_nulls(row));
   }
   return figures;
 }
@@ -298,12 +315,15 @@ RunFigures final_figures(const std::filesystem::path& results) {
       figures.flows[entry.value("name", "")] = flow_figures(entry["emulated"], *pair);
   }
   const auto add_job = [&](const std::string& name, const Json& side) {
-    figures.jobs.push_back(
-        {{"name", name}, {"completion_time_ps", side.is_object() ? side.value("completion_time_ps", Json()) : Json()}});
+    Json completion = side.is_object() ? side.value("completion_time_ps", Json()) : Json();
+    if (completion == 0) completion = nullptr;  // of a job that did not come to its end
+    figures.jobs.push_back(without_nulls({{"name", name}, {"completion_time_ps", completion}}));
   };
   const Json jobs = summary.value("jobs", Json::array());
   for (const Json& job : jobs) add_job(job.value("name", ""), job.value("emulated", Json()));
-  if (jobs.empty()) add_job(summary["config"].value("name", ""), summary.value("emulated", Json()));
+  // How far a run came that did not come to its end is no completion time.
+  if (jobs.empty())
+    add_job(summary["config"].value("name", ""), has_ended_well(summary) ? summary.value("emulated", Json()) : Json());
   return figures;
 }
 

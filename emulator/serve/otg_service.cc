@@ -73,9 +73,13 @@ Json OtgService::set_control_state(const Json& state) {
   JsonReader root(state, "", errors);
   const std::string choice = root.choice("choice", {"traffic", "protocol"}).value_or("");
   std::optional<JsonReader> detail;
-  if (!choice.empty()) detail = root.object(choice.c_str());
+  if (choice.empty()) {
+    for (const char* served : {"traffic", "protocol"}) root.skip(served);
+  } else {
+    detail = root.object(choice.c_str());
+  }
   root.end();
-  if (!detail) root.fail("choice", "'traffic' or 'protocol' is to be there, and what it says");
+  if (!detail && errors.empty()) root.fail("choice", "'traffic' or 'protocol' is to be there, and what it says");
   refuse(errors);
   return choice == "traffic" ? set_traffic(*detail) : set_protocol(*detail);
 }

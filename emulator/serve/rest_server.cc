@@ -26,10 +26,11 @@ using Json = nlohmann::json;
 constexpr std::chrono::seconds kRequestTime{120};
 constexpr std::chrono::milliseconds kBetweenStates{500};
 constexpr size_t kMostViewers = 8;
+constexpr const char* kJson = "application/json";
 
 void send_json(httplib::Response& response, int status, const Json& json) {
   response.status = status;
-  response.set_content(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", "application/json");
+  response.set_content(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", kJson);
 }
 
 /// "/rankwire/runs/r000001/files/log.txt" in its parts.
@@ -53,7 +54,14 @@ class RestServer::Site {
         queue_(queue),
         store_(store),
         rate_(options.rate),
+        most_body_(options.body),
         server_(parse_listen(options.listen, "--listen"), {kRequestTime, options.body}) {
+    server_.on_error([](const httplib::Request&, httplib::Response& response) {
+      if (response.get_header_value("Content-Type") == kJson) return;  // of `answer`
+      std::string why = response.body.empty() ? fmt::format("refused with status {}", response.status) : response.body;
+      if (why.ends_with('\n')) why.pop_back();
+      send_json(response, response.status, otg_error(response.status, {why}));
+    });
     server_.get_below("/", [this](const httplib::Request& request, httplib::Response& response) {
       answer(request, response, [&] { return get(request, response); });
     });
@@ -131,16 +139,30 @@ class RestServer::Site {
     return true;
   }
 
-  static bool has_body(const httplib::Request& request) {
-    return request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
+  /// Gives what is sent to `sink`, until that says no. Whether it came whole. Throws ServeError 413.
+  bool read(const httplib::Request& request, const httplib::ContentReader& body,
+            const std::function<bool(std::string_view piece)>& sink) const {
+    if (!request.has_header("Content-Length") && !request.has_header("Transfer-Encoding")) return true;
+    // What comes in chunks does not say how long it is. What is too much is read all the same, as far as the server
+    // reads any request: who still sends does not hear an answer.
+    uint64_t size = 0;
+    const bool whole = body([&](const char* piece, size_t length) {
+      size += length;
+      return size > most_body_ || sink({piece, length});
+    });
+    uint64_t announced = 0;
+    if (request.has_header("Content-Length")) announced = request.get_header_value<uint64_t>("Content-Length");
+    if (std::max(size, announced) > most_body_)
+      throw ServeError(413, fmt::format("a request of more than {} bytes (--body)", most_body_));
+    return whole;
   }
 
-  static Json json_of(const httplib::Request& request, const httplib::ContentReader& body) {
+  Json json_of(const httplib::Request& request, const httplib::ContentReader& body) const {
     std::string text;
     bool is_small = true;
-    const bool whole = !has_body(request) || body([&](const char* piece, size_t size) {
-      is_small = text.size() + size <= kMostJson;
-      if (is_small) text.append(piece, size);
+    const bool whole = read(request, body, [&](std::string_view piece) {
+      is_small = text.size() + piece.size() <= kMostJson;
+      if (is_small) text.append(piece);
       return is_small;
     });
     if (!is_small) throw ServeError(413, fmt::format("JSON of more than {} bytes", kMostJson));
@@ -150,9 +172,7 @@ class RestServer::Site {
 
   bool take_file(const std::string& digest, const httplib::Request& request, httplib::Response& response,
                  const httplib::ContentReader& body) {
-    const bool is_new = store_.keep_file(digest, [&](const auto& sink) {
-      return !has_body(request) || body([&](const char* piece, size_t size) { return sink({piece, size}); });
-    });
+    const bool is_new = store_.keep_file(digest, [&](const auto& sink) { return read(request, body, sink); });
     send_json(response, is_new ? 201 : 200, {{"sha256", digest}});
     return true;
   }
@@ -205,6 +225,7 @@ class RestServer::Site {
   RunQueue& queue_;
   KeptRuns& store_;
   RequestRate rate_;
+  const uint64_t most_body_;  // bytes
   std::atomic<size_t> viewers_{0};
   HttpServer server_;  // last: its threads use all of the above
 };

@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/units.h"
 #include "emulator/input/tree.h"
+#include "fabric/network.h"
 
 namespace rankwire {
 namespace {
@@ -17,21 +19,42 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr uint64_t kDefaultSpeed = 10'000'000'000;  // bit/s, as ports[].rate
-/// What the line has beside a packet's payload: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 and FCS 4, and 20 bytes of
-/// preamble and gap.
-constexpr uint64_t kPacketOverhead = 82;
 
-/// Of the payload of one flow, in bit/s, where `flows` share `share` percent of the line evenly.
-uint64_t payload_rate(uint64_t speed, uint64_t share, uint64_t flows, uint64_t mtu) {
-  const double line = static_cast<double>(speed) * static_cast<double>(share) / 100 / static_cast<double>(flows);
-  return static_cast<uint64_t>(line * static_cast<double>(mtu) / static_cast<double>(mtu + kPacketOverhead));
+/// What a message takes of the line of the port that its data leave by, acknowledgements apart: as fabric/network.h has
+/// it for a WRITE with immediate.
+Bytes on_line(const std::string& verb, Bytes message, Bytes mtu) {
+  constexpr Bytes kReth(16), kImmediate(4), kAeth(4), kReadyToSend(24);
+  const Framing with_immediate = rocev2_framing(mtu);
+  Framing framing = with_immediate;
+  if (verb == "write_then_imm") {
+    framing.overhead_per_message = kReth;
+    framing.overhead_of_last = Bytes(0);
+    return line_size(message, framing) + line_size(Bytes(0), with_immediate);
+  }
+  if (verb == "send_imm") framing.overhead_per_message = framing.overhead_of_last = kImmediate;
+  if (verb == "read") {
+    // Responses, with an AETH in the first and the last, behind the SEND that offers the data. What the destination
+    // sends, the READ and that it has the data, goes the other way.
+    framing.overhead_per_message = message > mtu ? kAeth + kAeth : kAeth;
+    framing.overhead_of_last = kAeth;
+    return line_size(message, framing) + kReadyToSend + framing.overhead_per_frame;
+  }
+  return line_size(message, framing);
+}
+
+/// Of the payload of a flow, in bit/s, where `flows` of its port share so much of the line evenly.
+uint64_t payload_rate(const OtgFlow& flow, uint64_t speed, uint64_t flows, const std::string& verb, Bytes mtu) {
+  const double line = static_cast<double>(speed) * static_cast<double>(flow.share) / 100 / static_cast<double>(flows);
+  const Bytes message(static_cast<int64_t>(flow.message));
+  return static_cast<uint64_t>(line * static_cast<double>(message.count) /
+                               static_cast<double>(on_line(verb, message, mtu).count));
 }
 
 /// Sections that say what is run and on what. Others reach beyond the run: into DPDK, the machine, or other programs.
-constexpr std::array<std::string_view, 24> kSections = {
-    "addresses", "background",  "collectives", "compute",    "concurrency", "dilation", "dut",       "fabric",
-    "hosts",     "impairments", "jobs",        "limits",     "local",       "mapping",  "name",      "ports",
-    "record",    "run",         "seed",        "simulation", "slo",         "switch",   "transport", "workload"};
+constexpr std::array<std::string_view, 25> kSections = {
+    "addresses",   "background", "collectives", "compute", "concurrency", "dilation", "dut",     "fabric", "hosts",
+    "impairments", "jobs",       "limits",      "local",   "mapping",     "name",     "ports",   "record", "run",
+    "seed",        "simulation", "slo",         "switch",  "transport",   "version",  "workload"};
 
 /// Whether a text could lead out of a folder: it has a slash and is neither a fraction nor an address with its prefix.
 bool is_path(const std::string& text) {
@@ -53,6 +76,8 @@ class Confinement {
     for (const Tree::Entry& section : root.entries) {
       if (std::find(kSections.begin(), kSections.end(), section.key) == kSections.end())
         fail(section.key, "a section that is not served");
+      // Free texts, which the report repeats.
+      if (section.key == "dut") continue;
       look(section.value, section.key, section.key == "ports");
     }
   }
@@ -110,7 +135,8 @@ std::string run_configuration(const OtgConfig& config, std::chrono::seconds long
          {"from", {config.ports[flow.from].name}},
          {"to", {config.ports[flow.to].name}},
          {"size", fmt::format("{}B", flow.message)},
-         {"rate", fmt::format("{}bps", payload_rate(speed, flow.share, flows_of[flow.from], mtu))},
+         {"rate", fmt::format("{}bps", payload_rate(flow, speed, flows_of[flow.from], config.verb,
+                                                    Bytes(static_cast<int64_t>(mtu))))},
          {"transport", {{"dscp", flow.dscp}}}});
   }
   return run.dump(1);

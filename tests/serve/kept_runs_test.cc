@@ -58,6 +58,23 @@ TEST(KeptRuns, OldRunsGoThatAreNotActive) {
   EXPECT_THAT(store.runs(), ElementsAre(fourth));
 }
 
+TEST(KeptRuns, AFileThatIsKnownNeedsNoRoom) {
+  const testing::TemporaryFolder folder;
+  KeptRuns store(folder.path(), {.quota = 1000});
+  EXPECT_TRUE(store.keep_file(kAbc, body_of("abc")));
+  std::ofstream(folder.path() / "runs" / "full") << std::string(1000, 'x');
+  EXPECT_FALSE(store.keep_file(kAbc, body_of("abc")));
+  EXPECT_EQ(status_of_failure([&] { store.keep_file(kAbc, body_of("abd")); }), 400);
+}
+
+TEST(KeptRuns, AFileAmongRunsIsNoRun) {
+  const testing::TemporaryFolder folder;
+  KeptRuns store(folder.path(), {});
+  const std::string id = store.new_run("", {}, {});
+  std::ofstream(folder.path() / "runs" / "r000003") << "x";
+  EXPECT_THAT(store.runs(), ElementsAre(id));
+}
+
 TEST(KeptRuns, ASymbolicLinkIsNoArtefact) {
   const testing::TemporaryFolder folder;
   KeptRuns store(folder.path(), {});

@@ -62,15 +62,47 @@ TEST(OtgConfig, BecomesAConfigurationWithAnEntryAFlow) {
                                           {"name": "a", "device": "ring", "rate": "100000000000bps"}])"));
   EXPECT_EQ(run["transport"], Json::parse(R"({"mtu": "4096B", "verb": "write_then_imm"})"));
   EXPECT_EQ(run["addresses"], Json::parse(R"({"ip": "10.0.0.2/24", "mac": "02:00:00:00:00:ff"})"));
-  // Half of 100 Gbit/s for two flows: 25 Gbit/s each on the line, 4096 of 4178 bytes of that are
-  // payload: 24.509334609...
+  // Half of 100 Gbit/s for two flows: 25 Gbit/s each on the line. 1000000 bytes are 245 packets with 82 bytes beside
+  // their payload, one RETH of 16, and an empty packet of 82 + 16 + 4 behind them: 1000000 of 1020208 are payload. 2000
+  // bytes are one packet, and the other: 2000 of 2000 + 82 + 16 + 102 = 2200.
   EXPECT_EQ(run["background"], Json::parse(R"([
-    {"name": "f1", "pattern": "pairs", "from": ["a"], "to": ["b"], "size": "1000000B", "rate": "24509334609bps",
+    {"name": "f1", "pattern": "pairs", "from": ["a"], "to": ["b"], "size": "1000000B", "rate": "24504806862bps",
      "transport": {"dscp": 24}},
-    {"name": "f2", "pattern": "pairs", "from": ["a"], "to": ["b"], "size": "2000B", "rate": "24509334609bps",
+    {"name": "f2", "pattern": "pairs", "from": ["a"], "to": ["b"], "size": "2000B", "rate": "22727272727bps",
      "transport": {"dscp": 8}}])"));
   EXPECT_EQ(run["workload"]["nodes"][0]["duration"], "10s");
   EXPECT_EQ(run["workload"]["nodes"][0]["ranks"], "0-1");
+}
+
+TEST(OtgConfig, TheShareOfTheLineIsThatOfBytesOnTheWire) {
+  const auto rate_of = [](const char* verb, uint64_t bytes) {
+    Json request = two_ports();
+    request["layer1"][0]["speed"] = "speed_1_gbps";
+    Json& rate = request["stateful_flows"]["rocev2"][0]["tx_ports"][0]["transmit_type"]["target_line_rate"];
+    rate["value"] = 10;
+    rate["flows"] = {{{"name", "f"},
+                      {"tx_endpoint", "q1"},
+                      {"message_size", bytes},
+                      {"message_size_unit", "bytes"},
+                      {"rocev2_verb", {{"choice", verb}}}}};
+    RequestErrors errors;
+    const OtgConfig config = read_otg_config(request, errors);
+    EXPECT_THAT(errors, IsEmpty());
+    return Json::parse(run_configuration(config, std::chrono::seconds(10)))["background"][0]["rate"];
+  };
+  // 100 Mbit/s on the line. A packet has 82 bytes beside its payload: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS
+  // 4, preamble and gap 20. 64 of 64 + 82 + RETH 16 + immediate 4 = 166 bytes:
+  EXPECT_EQ(rate_of("write_with_immediate", 64), "38554216bps");
+  // Of 64 + 82 + 16 and an empty packet of 82 + 16 + 4: 264.
+  EXPECT_EQ(rate_of("write", 64), "24242424bps");
+  // Of 64 + 82 + 4: 150.
+  EXPECT_EQ(rate_of("send_with_immediate", 64), "42666666bps");
+  // Of a response with AETH 4, 150, and the SEND of 24 + 82 that offers it: 256.
+  EXPECT_EQ(rate_of("read", 64), "25000000bps");
+  // Two packets, of 4096 and 904 bytes: 5000 of 5000 + 2 x 82 + 20 = 5184.
+  EXPECT_EQ(rate_of("write_with_immediate", 5000), "96450617bps");
+  // Two responses with an AETH each: 5000 of 5000 + 2 x 86 + 106 = 5278.
+  EXPECT_EQ(rate_of("read", 5000), "94732853bps");
 }
 
 TEST(OtgConfig, ProtobufsJsonOf64BitsIsUnderstood) {
@@ -115,6 +147,33 @@ TEST(OtgConfig, ContradictionsAreRefused) {
   EXPECT_THAT(after((std::string(flows) + "/0/rocev2_verb").c_str(), Json{{"choice", "read"}}),
               ElementsAre(HasSubstr("one is served")));
   EXPECT_THAT(after("/devices/0/rocev2/ipv4_interfaces/0/ib_mtu", 1500), ElementsAre(HasSubstr("4096 are served")));
+}
+
+TEST(OtgConfig, APortHasOneEntryOfEachKind) {
+  Json request = two_ports();
+  request["layer1"].push_back(Json::parse(R"({"name": "slow", "port_names": ["b", "a"], "speed": "speed_10_gbps"})"));
+  EXPECT_THAT(errors_of(request), ElementsAre("layer1[1].port_names: port 'a' has an entry already"));
+  // Each would have its share of one line.
+  request = two_ports();
+  Json& of_flows = request["stateful_flows"]["rocev2"];
+  of_flows.push_back(Json::parse(R"({"tx_ports": [{"port_name": "a"}]})"));
+  EXPECT_THAT(errors_of(request),
+              ElementsAre("stateful_flows.rocev2[1].tx_ports[0].port_name: port 'a' has an entry already"));
+}
+
+TEST(OtgConfig, WhatFollowsFromAnErrorIsNoOther) {
+  Json request = two_ports();
+  Json& tx_port = request["stateful_flows"]["rocev2"][0]["tx_ports"][0];
+  Json& flow = tx_port["transmit_type"]["target_line_rate"]["flows"][0];
+  flow["tx_endpoint"] = "q9";
+  flow["rx_endpoint"] = "b";
+  EXPECT_THAT(errors_of(request), ElementsAre(HasSubstr("no queue pair is called 'q9'")));
+  flow["tx_endpoint"] = "q1";
+  tx_port["port_name"] = "c";
+  EXPECT_THAT(errors_of(request), ElementsAre(HasSubstr("no port is called 'c'")));
+  tx_port["port_name"] = "a";
+  request["devices"][0]["rocev2"]["ipv4_interfaces"][0]["ipv4_name"] = "ix";
+  EXPECT_THAT(errors_of(request), ElementsAre(HasSubstr("the device has no interface 'ix'")));
 }
 
 TEST(ClientNames, NamesOfFilesAreNoPaths) {

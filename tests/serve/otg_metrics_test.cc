@@ -64,7 +64,8 @@ TEST(OtgMetrics, WhatIsNotKnownYetIsAbsent) {
 TEST(OtgMetrics, FiguresOfARunThatHasEnded) {
   const testing::TemporaryFolder folder;
   const auto write = [&](const char* name, const char* text) { std::ofstream(folder.path() / name) << text; };
-  write("summary.json", R"({"config": {"name": "otg"}, "jobs": [], "emulated": {"completion_time_ps": 5},
+  write("summary.json", R"({"config": {"name": "otg"}, "reason_code": "completed", "jobs": [],
+    "emulated": {"completion_time_ps": 5},
     "background": [{"name": "f", "job": 1, "emulated": {"messages_posted": 3, "messages_delivered": 2, "bytes_posted": 30,
                     "bytes_delivered": 20, "delivered_bps": 1500000000, "messages_failed": 0}}]})");
   write("flows.csv",
@@ -88,6 +89,35 @@ TEST(OtgMetrics, FiguresOfARunThatHasEnded) {
   EXPECT_EQ(figures.jobs, Json::parse(R"([{"name": "otg", "completion_time_ps": 5}])"));
   EXPECT_EQ(read_csv(folder.path() / "flows.csv")[0].at("group"), "x, \"y\"");
   EXPECT_FALSE(final_figures(folder.path() / "none").is_transmitting);
+}
+
+TEST(OtgMetrics, AJobThatDidNotComeToItsEndHasNoCompletionTime) {
+  const testing::TemporaryFolder folder;
+  const auto jobs_of = [&](const char* summary) {
+    std::ofstream(folder.path() / "summary.json") << summary;
+    return final_figures(folder.path()).jobs;
+  };
+  // One rank of the run was done after 5 ps.
+  EXPECT_EQ(jobs_of(R"({"config": {"name": "otg"}, "reason_code": "signal", "emulated": {"completion_time_ps": 5}})"),
+            Json::parse(R"([{"name": "otg"}])"));
+  EXPECT_EQ(jobs_of(R"({"config": {"name": "x"}, "reason_code": "signal", "jobs": [
+              {"name": "ended", "emulated": {"completion_time_ps": 7}},
+              {"name": "began", "emulated": {"completion_time_ps": 0}},
+              {"name": "none", "emulated": {"completion_time_ps": null}}]})"),
+            Json::parse(R"([{"name": "ended", "completion_time_ps": 7}, {"name": "began"}, {"name": "none"}])"));
+}
+
+TEST(OtgMetrics, AFlowThatDeliveredNothingHasNoRate) {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder.path() / "summary.json") << R"({"config": {"name": "otg"}, "jobs": [],
+    "emulated": {"completion_time_ps": 5}, "background": [{"name": "f", "job": 1, "emulated": {"messages_posted": 1,
+    "messages_delivered": 0, "bytes_posted": 10, "bytes_delivered": 0, "delivered_bps": null}}]})";
+  std::ofstream(folder.path() / "flows.csv") << "fidelity,job,packets\nemulated,1,4\n";
+  const Json flow = final_figures(folder.path()).flows.at("f");
+  EXPECT_FALSE(flow.contains("data_rx_rate"));
+  EXPECT_FALSE(flow.contains("message_fail"));  // not counted
+  EXPECT_EQ(flow["message_complete_rx"], 0);
+  EXPECT_EQ(flow["data_frames_tx"], 4);
 }
 
 TEST(OtgMetrics, UnknownNamesAndColumnsAreRefused) {
@@ -121,6 +151,7 @@ TEST(Confinement, PathsDevicesAndSectionsBeyondARunAreRefused) {
                         "addresses: {ip: 10.0.0.1/8}\n"
                         "ports: [{device: ring}, {verbs: mlx5_0, device: none}, {ip: '2001:db8::1/64'}]\n"),
               IsEmpty());
+  EXPECT_THAT(errors_of("version: 1\ndut: {name: Switch A/B, firmware: /1.2/x}\n"), IsEmpty());
   for (const char* path : {"/etc/passwd", "../a", "a/b", "..", "~/x", "//1", "1/2/3", "10.0.0.1/"})
     EXPECT_THAT(errors_of((std::string("workload: {traces: ['") + path + "']}\n").c_str()),
                 ElementsAre(HasSubstr("workload.traces[0]")))
