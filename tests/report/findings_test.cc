@@ -96,6 +96,8 @@ TEST(Findings, NameTheSwitchPortsThatDropped) {
     end.ports.push_back({.port = PortId(i), .name = "leaf.spine" + std::to_string(i), .dropped = 10 + i});
   EXPECT_THAT(findings_of(end), ElementsAre(HasSubstr("; dropped: 14 at leaf.spine4, 13 at leaf.spine3, 12 at "
                                                       "leaf.spine2, and 2 more ports")));
+  end.ports.pop_back();
+  EXPECT_THAT(findings_of(end), ElementsAre(HasSubstr("11 at leaf.spine1, and 1 more port")));
 }
 
 TEST(Findings, DoNotBlameTheNetworkForWhatTheGeneratorMissed) {
