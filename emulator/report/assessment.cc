@@ -23,6 +23,8 @@ namespace {
 /// where the switch is embedded, for the one after that, which takes it there. Devices are given the benefit of the
 /// third.
 constexpr int kTurnsOfMessage = 3;
+/// A loop whose turn takes longer than so many messages do stands still.
+constexpr int kStandsStill = 10;
 
 /// Below that a gap is not spoken of.
 bool matters(Duration gap, Duration whole) {
@@ -67,7 +69,6 @@ void judge_turns(const RecordedRun& emulated, const RecordedRun* reference, std:
 /// Messages of the background are measured for a given time, which a loop that stands still does not lengthen: it is in
 /// the times of these messages instead.
 void judge_background(const RecordedRun& emulated, const RecordedRun* reference, std::vector<std::string>& reasons) {
-  constexpr int kStandsStill = 10;  // messages long
   if (reference == nullptr) return;
   std::optional<Duration> quickest;
   for (const BackgroundRow& entry : reference->end.background)
@@ -79,6 +80,20 @@ void judge_background(const RecordedRun& emulated, const RecordedRun* reference,
       fmt::format("{} of {} passed in turns of the loop that took longer than {} messages of the background do in the "
                   "reference ({} each, P50)",
                   readable(blind), readable(emulated.end.completion), kStandsStill, readable(*quickest)));
+}
+
+/// A run that ended early has no completion time to compare, and may have ended early for the loop's sake: peers give
+/// up on what answers so late.
+void judge_early_end(const RecordedRun& emulated, const RecordedRun* reference, std::vector<std::string>& reasons) {
+  if (emulated.end.verdict == "ok" || reference == nullptr || !reference->latency || reference->end.verdict != "ok")
+    return;
+  const Duration expected = reference->latency->p50;
+  const Duration turn = typical_turn(emulated.end.turns);
+  if (turn <= expected * kStandsStill) return;
+  reasons.push_back(
+      fmt::format("the run is {}, and half of the loop's time passed in turns of {} or more, longer than {} messages "
+                  "take in the reference ({} each, P50)",
+                  emulated.end.verdict, readable(turn), kStandsStill, readable(expected)));
 }
 
 /// "port p3", or with several workers "port p3 (worker 1)".
@@ -228,6 +243,7 @@ FidelityAssessment assess_fidelity(const RunReader& record) {
     reasons.push_back("the loop itself stood still when the run was stopped");
   judge_turns(*run, record.reference(), reasons);
   judge_background(*run, record.reference(), reasons);
+  judge_early_end(*run, record.reference(), reasons);
   if (!reasons.empty()) assessment.fidelity = "generator_limited";
   return assessment;
 }
@@ -242,8 +258,14 @@ const RecordedRun* principal_run(const RunReader& record) {
   return nullptr;
 }
 
+bool did_anything(const RecordedRun& run) {
+  const RunEnd& end = run.end;
+  return end.verdict != "interrupted" || end.completion > Duration() || end.counters.messages_sent > 0 ||
+         std::ranges::any_of(end.background, [](const BackgroundRow& entry) { return entry.posted > 0; });
+}
+
 std::optional<Duration> completion_of(const RecordedRun* run) {
-  if (run == nullptr || !run->ended) return std::nullopt;
+  if (run == nullptr || !run->ended || !did_anything(*run)) return std::nullopt;
   return run->end.completion;
 }
 
@@ -259,6 +281,10 @@ std::string describe_completion(const RunReader& record) {
   for (const RecordedRun* run : {record.emulated(), record.reference()}) {
     if (run == nullptr) continue;
     if (!text.empty()) text += ", ";
+    if (run->ended && !did_anything(*run)) {
+      text += fmt::format("{} not run", to_string(run->start.fidelity));
+      continue;
+    }
     if (run->end.verdict != "ok") text += run->end.verdict + (run->ended ? " after " : "");
     if (run->ended) text += readable(run->end.completion);
     text += fmt::format(" {}", to_string(run->start.fidelity));

@@ -58,13 +58,15 @@ const RecordedRun* principal_run(const RunReader& record);
 /// Who is to be blamed for the times, in one sentence for a person.
 std::string explain_fidelity(const RunReader& record);
 
-/// How far the run came; absent unless it has ended.
+/// Not so of a run that was interrupted before its turn came: it has no figures, not even zeros.
+bool did_anything(const RecordedRun& run);
+/// How far the run came; absent unless it has ended and did anything.
 std::optional<Duration> completion_of(const RecordedRun* run);
 /// Emulated over reference completion time; absent unless both runs are "ok", because a run that stopped early has no
 /// completion time to compare.
 std::optional<double> completion_ratio(const RunReader& record);
 /// "10.53 s emulated, 5.869 s reference, ratio 1.794", or "ratio 1.002 of the band's median"; "failed after 945 ms
-/// emulated, ..." where a run was not "ok".
+/// emulated, ..." where a run was not "ok", and "reference not run" where its turn never came.
 std::string describe_completion(const RunReader& record);
 
 /// The recorded warnings, and one for each kind of rows that the record lacks.

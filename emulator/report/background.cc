@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
 
@@ -17,9 +18,10 @@ namespace {
 
 using BackgroundJson = nlohmann::ordered_json;
 
-/// An entry as one run had it; null where the run did not carry the background, or has not ended.
+/// An entry as one run had it; null where the run did not carry the background, has not ended or was not carried out.
 const BackgroundRow* row_of(const RecordedRun* run, size_t entry) {
-  return run == nullptr || entry >= run->end.background.size() ? nullptr : &run->end.background[entry];
+  if (run == nullptr || entry >= run->end.background.size() || !did_anything(*run)) return nullptr;
+  return &run->end.background[entry];
 }
 
 template <class Value>
@@ -67,11 +69,12 @@ std::string times_text(const BackgroundInfo& entry) {
   return entry.stop ? fmt::format("{} to {}", start, readable(*entry.stop - Time())) : "from " + start;
 }
 
-/// Runs of the record with a background, with what they are called.
+/// Runs of the record with all of its background, with what they are called.
 std::vector<std::pair<const char*, const RecordedRun*>> sides(const RunReader& record) {
   std::vector<std::pair<const char*, const RecordedRun*>> list;
+  if (record.background().empty()) return list;
   for (const RecordedRun* run : {record.emulated(), record.reference()})
-    if (row_of(run, 0) != nullptr) list.emplace_back(to_string(run->start.fidelity), run);
+    if (row_of(run, record.background().size() - 1) != nullptr) list.emplace_back(to_string(run->start.fidelity), run);
   return list;
 }
 

@@ -187,10 +187,11 @@ Json json_of(const CulpritNames& names, const std::vector<Blame>& all) {
   return list;
 }
 
-/// The job that ended last, whose blame is the run's; absent where there is no other.
+/// The job that ended last, whose blame is the run's; absent where there is no other, or the record does not say which.
 std::optional<JobId> last_job(const RunReader& record, const Diagnosis& diagnosis) {
   if (record.jobs().size() < 2 || !diagnosis.path) return std::nullopt;
-  return diagnosis.path->steps.back().node.job;
+  const JobId last = diagnosis.path->steps.back().node.job;
+  return last.value < record.jobs().size() ? std::optional(last) : std::nullopt;
 }
 
 }  // namespace

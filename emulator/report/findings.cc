@@ -121,7 +121,7 @@ std::string drops_text(const std::vector<SwitchDrops>& drops) {
   std::vector<std::string> list;
   for (size_t i = 0; i < std::min(drops.size(), kNamedDrops); ++i)
     list.push_back(fmt::format("{} at {}", drops[i].frames, drops[i].port));
-  if (drops.size() > kNamedDrops) list.push_back(fmt::format("and {} more ports", drops.size() - kNamedDrops));
+  if (drops.size() > kNamedDrops) list.push_back("and " + counted(drops.size() - kNamedDrops, "more port"));
   return fmt::format("; dropped: {}", fmt::join(list, ", "));
 }
 

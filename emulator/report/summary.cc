@@ -40,8 +40,9 @@ using Json = nlohmann::ordered_json;
 
 Json completion_json(const RecordedRun* run) {
   Json json = {{"completion_time_ps", nullptr}, {"per_rank_ps", nullptr}};
-  if (run == nullptr || !run->ended) return json;
-  json["completion_time_ps"] = run->end.completion.ps;
+  const std::optional<Duration> completion_time = completion_of(run);
+  if (!completion_time) return json;
+  json["completion_time_ps"] = completion_time->ps;
   Json& ranks = json["per_rank_ps"] = Json::array();
   for (const Duration completion : run->end.per_rank) ranks.push_back(completion.ps);
   return json;

@@ -4,9 +4,11 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "emulator/report/assessment.h"
 #include "emulator/report/background.h"
 #include "tests/report/sample_record.h"
 #include "tests/temporary_folder.h"
@@ -82,6 +84,29 @@ TEST(BackgroundReport, SaysNothingOfLoopsAsLargeAsAWindow) {
   const TemporaryFolder folder;
   EXPECT_THAT(background_text(RunReader(record(folder / "large", kWindow, {}, 27))), Not(HasSubstr("a flow of")));
   EXPECT_THAT(background_text(RunReader(record(folder / "unknown", "", {}))), Not(HasSubstr("a flow of")));
+}
+
+// A signal that ends one run keeps those behind it from their turn: zeros would be taken for what they measured.
+TEST(BackgroundReport, SaysNothingOfARunThatDidNothing) {
+  const TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder, kWindow);
+    const BackgroundInfo entry{.job = JobId(1), .name = "probe", .pattern = "pairs", .flows = 1, .mean = Bytes(64)};
+    recorder.background(std::span(&entry, 1), RankId(2), std::vector<std::string>{"host 2"});
+    RunEnd end = testing::sample_end(microseconds(50));
+    end.verdict = "interrupted";
+    end.background = {{.offered = 3, .posted = 3}};
+    recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2}).end(end);
+    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"})
+        .end({.verdict = "interrupted", .background = {{}}});
+  }
+  const RunReader reader(folder.path());
+  EXPECT_EQ(describe_completion(reader), "interrupted after 50 us twin, reference not run");
+  EXPECT_EQ(completion_of(reader.reference()), std::nullopt);
+  EXPECT_TRUE(background_json(reader)[0]["reference"].is_null());
+  EXPECT_EQ(background_json(reader)[0]["emulated"]["messages_posted"], 3);
+  EXPECT_THAT(background_csv(reader), AllOf(HasSubstr("\ntwin,,1,probe,"), Not(HasSubstr("\nreference,"))));
 }
 
 TEST(ReportWithoutBackground, SaysNothingOfIt) {

@@ -38,7 +38,7 @@ RunEnd traffic() {
 
 std::vector<std::string> all_findings_of(const RunEnd& end) {
   const TemporaryFolder folder;
-  testing::write_sample(folder.path(), end);
+  testing::write_sample(folder.path(), end, 4);
   const RunReader record(folder.path());
   return findings(record, diagnose(record));
 }
@@ -54,7 +54,7 @@ std::vector<std::string> findings_of(const RunEnd& end) {
 // Port 1 pauses the network, so that what port 0 sends there waits, and what goes to port 0 behind that.
 TEST(Findings, DoNotPointToAPortThatThePausesOfAnotherReach) {
   const TemporaryFolder folder;
-  testing::write_sample(folder.path(), traffic());
+  testing::write_sample(folder.path(), traffic(), 4);
   const RunReader record(folder.path());
   Diagnosis diagnosis;
   diagnosis.slow = SlowMessages{.expected = 1, .extra = 2, .where = CommonTrait{.value = 0, .part_of_trouble = 1}};
@@ -96,6 +96,8 @@ TEST(Findings, NameTheSwitchPortsThatDropped) {
     end.ports.push_back({.port = PortId(i), .name = "leaf.spine" + std::to_string(i), .dropped = 10 + i});
   EXPECT_THAT(findings_of(end), ElementsAre(HasSubstr("; dropped: 14 at leaf.spine4, 13 at leaf.spine3, 12 at "
                                                       "leaf.spine2, and 2 more ports")));
+  end.ports.pop_back();
+  EXPECT_THAT(findings_of(end), ElementsAre(HasSubstr("11 at leaf.spine1, and 1 more port")));
 }
 
 TEST(Findings, DoNotBlameTheNetworkForWhatTheGeneratorMissed) {
@@ -133,7 +135,7 @@ TEST(Findings, NameWhatFailedConnectionsShare) {
     end.failures.emplace_back().connection = flow.connection;
   }
   const TemporaryFolder folder;
-  testing::write_sample(folder.path(), end);
+  testing::write_sample(folder.path(), end, 4);
   const std::string text = summary_table(RunReader(folder.path()));
   EXPECT_THAT(text,
               HasSubstr("6 connections failed; 100 % of them on the way from or to port p2 (host 2), which has 50.0 "

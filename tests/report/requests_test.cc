@@ -58,7 +58,7 @@ class Requests : public ::testing::Test {
     recorder.objectives(objectives);
     const std::vector<int64_t> ends = {10, second_arrives, 100, 150, last};
     for (const Fidelity fidelity : runs) {
-      RunRecorder::Run run = recorder.begin({.fidelity = fidelity, .clock = "virtual", .ranks = 1, .seed = 1});
+      RunRecorder::Run run = recorder.begin({.fidelity = fidelity, .clock = "virtual", .ranks = 2, .seed = 1});
       const uint32_t carried_out = fidelity == Fidelity::kEmulated ? 5 : 4;
       for (uint32_t node = 0; node < carried_out; ++node) {
         const OperationRecord row = sample_operation(0, node, Time(), at_microsecond(ends[node]));

@@ -70,8 +70,8 @@ inline RunEnd sample_end(Duration completion) {
   return end;
 }
 
-inline void record_emulated(RunRecorder& recorder, const RunEnd& end) {
-  RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2, .seed = 7});
+inline void record_emulated(RunRecorder& recorder, const RunEnd& end, uint32_t ranks = 2) {
+  RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = ranks, .seed = 7});
   RecordSink& sink = run.sink();
   sink.operations(sample_operations(50));
   run.end(end);
@@ -86,11 +86,12 @@ inline void record_reference(RunRecorder& recorder) {
   run.end(end);
 }
 
-/// Both runs; `end` is the emulated one's.
-inline void write_sample(const std::filesystem::path& folder, const RunEnd& end = sample_end(microseconds(50))) {
+/// Both runs; `end` is the emulated one's, whose traffic may have more ranks than the traces.
+inline void write_sample(const std::filesystem::path& folder, const RunEnd& end = sample_end(microseconds(50)),
+                         uint32_t ranks = 2) {
   RunRecorder recorder(folder);
   begin_sample(recorder);
-  record_emulated(recorder, end);
+  record_emulated(recorder, end, ranks);
   record_reference(recorder);
 }
 
