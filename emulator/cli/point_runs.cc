@@ -12,9 +12,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/child_process.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/child_process.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/points_in_turn.h"
 #include "emulator/cli/progress.h"

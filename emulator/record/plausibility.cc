@@ -35,7 +35,6 @@ struct Known {
   int64_t jobs;        ///< at least one: a workload alone is job 0, without a row
   int64_t background;  ///< entries, numbered behind the jobs
   int64_t ranks;       ///< of the jobs
-  int64_t ends;        ///< of the background's traffic, numbered behind the ranks
 };
 
 /// Columns that count something or are an amount of it. What devices and drivers count is not among them: some have all
@@ -65,14 +64,15 @@ std::optional<Range> range_of_job(std::string_view table, std::string_view colum
   return Range{0, all - 1, JobId::invalid().value};
 }
 
-/// Traces are of the jobs' ranks; behind these the traffic has those at which the background begins and ends.
+/// Traces are of the jobs' ranks; behind these the traffic has others, at which the background begins and ends, and
+/// switches that reduce.
 std::optional<Range> range_of_rank(std::string_view table, std::string_view column, const Known& known) {
   constexpr std::string_view kColumns[] = {"rank", "source", "destination", "peer", "culprit"};
   constexpr std::string_view kOfTraces[] = {"nodes", "operations", "operation_causes", "rank_completion",
                                             "request_marks"};
   if (std::ranges::find(kColumns, column) == std::end(kColumns)) return std::nullopt;
   if (std::ranges::find(kOfTraces, table) != std::end(kOfTraces)) return Range{0, known.ranks - 1};
-  return Range{0, known.ranks + known.ends - 1};
+  return Range{0, MessageId::kMaxRanks - 1};
 }
 
 std::optional<Range> range_of(std::string_view table, std::string_view column, const Known& known) {
@@ -164,8 +164,7 @@ Known known_of(const Database& database) {
   return {.nodes = rows_of(database, "nodes"),
           .jobs = std::max<int64_t>(rows_of(database, "jobs"), 1),
           .background = rows_of(database, "background"),
-          .ranks = ranks > 0 ? std::min(ranks, kMostRanks) : kMostRanks,
-          .ends = rows_of(database, "background_ends")};
+          .ranks = ranks > 0 ? std::min(ranks, kMostRanks) : kMostRanks};
 }
 
 }  // namespace

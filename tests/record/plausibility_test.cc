@@ -115,7 +115,7 @@ TEST_F(Plausibility, TakesTheBackgroundBehindJobsAndRanks) {
                   "INSERT INTO shared_links VALUES(1, 'up', 0, 1, 9, 5, 90, 50);"
                   "INSERT INTO failures VALUES(1, 7, 0, 2, '', '', 'late', '')"),
             "");
-  EXPECT_THAT(after("UPDATE failures SET source=3"), HasSubstr("source is 3, where runs write 0 .. 2;"));
+  EXPECT_THAT(after("UPDATE failures SET source=131072"), HasSubstr("source is 131072, where runs write 0 .. 131071;"));
   EXPECT_THAT(after("UPDATE failures SET source=0; UPDATE shared_links SET job=2"),
               HasSubstr("table shared_links, row with rowid 1: job is 2, where runs write 0 .. 1;"));
   EXPECT_THAT(after("UPDATE shared_links SET job=0, other=77"), HasSubstr("other is 77, where runs write 0 .. 1;"));
