@@ -4,8 +4,8 @@
 #include <array>
 #include <filesystem>
 
-#include "base/log.h"
 #include "base/child_process.h"
+#include "base/log.h"
 #include "emulator/cli/trace_inputs.h"
 #include "emulator/report/output_file.h"
 #include "emulator/traces/draw.h"
