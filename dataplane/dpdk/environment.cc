@@ -9,23 +9,17 @@
 #include <rte_log.h>
 #include <rte_mempool.h>
 #include <sched.h>
-#include <sys/file.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fstream>
-#include <optional>
-#include <span>
-#include <thread>
 
 #include "base/error.h"
 #include "base/pci_address.h"
+#include "dataplane/dpdk/huge_pages.h"
 #include "dataplane/dpdk/kept_device.h"
 
 namespace rankwire {
@@ -67,66 +61,6 @@ class AffinityKept {
  private:
   cpu_set_t cpus_;
 };
-
-constexpr const char* kHugePages = "/sys/kernel/mm/hugepages";
-
-/// One process of this machine at a time finds enough free huge pages and takes them, which lasts a tenth of a second:
-/// of two that both found enough one would not get them, and DPDK cannot begin a second time. After 10 s it goes on
-/// all the same.
-class TurnAtHugePages {
- public:
-  TurnAtHugePages() : folder_(::open(kHugePages, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (::flock(folder_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK &&
-           std::chrono::steady_clock::now() < deadline)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  ~TurnAtHugePages() { ::close(folder_); }
-  TurnAtHugePages(const TurnAtHugePages&) = delete;
-  TurnAtHugePages& operator=(const TurnAtHugePages&) = delete;
-
- private:
-  const int folder_;
-};
-
-struct FreeHugePages {
-  int64_t size = 0, pages = 0;
-};
-
-/// Of each size of which there are some.
-std::vector<FreeHugePages> free_huge_pages() {
-  std::vector<FreeHugePages> all;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(kHugePages, none)) {
-    FreeHugePages free;
-    int64_t kilobytes = 0;
-    std::ifstream(entry.path() / "free_hugepages") >> free.pages;
-    // hugepages-2048kB
-    std::sscanf(entry.path().filename().c_str(), "hugepages-%ldkB", &kilobytes);
-    free.size = kilobytes * 1024;
-    if (free.size > 0 && free.pages > 0) all.push_back(free);
-  }
-  return all;
-}
-
-/// Free ones may be promised to others, or be more than this process' group may have, so they are asked for; none is
-/// touched.
-bool can_have_huge_pages(Bytes memory) {
-  std::vector<std::span<std::byte>> held;
-  int64_t missing = memory.count;
-  for (const FreeHugePages& free : free_huge_pages()) {
-    const int64_t bytes = std::min(free.pages, (missing + free.size - 1) / free.size) * free.size;
-    const int size = std::countr_zero(static_cast<uint64_t>(free.size)) << MAP_HUGE_SHIFT;
-    if (bytes <= 0) break;
-    void* const place = ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | size, -1, 0);
-    if (place == MAP_FAILED) continue;
-    held.emplace_back(static_cast<std::byte*>(place), static_cast<size_t>(bytes));
-    missing -= bytes;
-  }
-  for (const std::span<std::byte> place : held) ::munmap(place.data(), place.size());
-  return missing <= 0;
-}
 
 std::vector<std::string> eal_arguments(const DpdkOptions& options, bool huge_pages) {
   std::vector<std::string> arguments = {"rankwire"};
@@ -184,8 +118,7 @@ DpdkEnvironment::DpdkEnvironment(const DpdkOptions& options)
     if (!is_pci_address(device)) continue;
     if (const std::string obstacle = pci_obstacle(device); !obstacle.empty()) throw Error(ErrorKind::kInput, obstacle);
   }
-  std::optional<TurnAtHugePages> turn;
-  if (!free_huge_pages().empty()) turn.emplace();
+  const TurnAtHugePages turn;
   huge_pages_ = takes_huge_pages(options);
   arguments_ = eal_arguments(options, huge_pages_);
   std::FILE* const previous_log = ::rte_log_get_stream();
