@@ -40,7 +40,7 @@ inline uint32_t FrameReceiver::find_runs(std::span<const Frame> frames,
 
 inline void FrameReceiver::count_data(uint32_t queue_pair, uint64_t packets) noexcept {
   counters_.totals.data_packets_rx += packets;
-  tables_.inboxes[queue_pair].arrived += packets;
+  tables_.arrived[queue_pair] += packets;
 }
 
 // The short way for what most packets are: acknowledgements and MIDDLEs as the peer must have written them. How many of

@@ -69,9 +69,8 @@ struct QueuePairInbox {
   uint32_t awaited_bytes = 0;  ///< of that WRITE
   uint32_t unindexed = 0;      ///< messages without a name that were received
   uint64_t delivered = 0;      ///< messages or parts
-  uint64_t arrived = 0;        ///< data packets, READ responses among them, whatever became of them
 };
-static_assert(sizeof(QueuePairInbox) == 48);
+static_assert(sizeof(QueuePairInbox) == 40);
 
 /// What happens seldom. As FlowCounters: of the messages that the queue pair sends, `marks` of those that it receives.
 struct QueuePairCounters {

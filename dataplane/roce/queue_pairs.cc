@@ -66,6 +66,7 @@ QueuePairs::QueuePairs(const RoceOptions& options, const TransportPlan& plan, st
   responders.resize(queue_pairs);
   templates.resize(queue_pairs);
   inboxes.resize(queue_pairs);
+  arrived.resize(queue_pairs);
   share_read_resources();
 }
 
@@ -228,7 +229,7 @@ PacketPath QueuePairs::path_between(const QueuePairEnd& end, const EndPoint& loc
 
 size_t QueuePairs::bytes() const noexcept {
   constexpr size_t kEach = sizeof(Requester) + sizeof(Responder) + sizeof(HeaderTemplate) + sizeof(QueuePairEnd) +
-                           sizeof(QueuePairInbox) + 2 * sizeof(uint32_t);
+                           sizeof(QueuePairInbox) + sizeof(uint64_t) + 2 * sizeof(uint32_t);
   return ends.size() * kEach + indexes_.size() * sizeof(uint32_t) + read_resources_.size() * sizeof(ReadResource);
 }
 

@@ -44,6 +44,7 @@ struct QueuePairTables {
   HeaderTemplate* templates;
   QueuePairEnd* ends;
   QueuePairInbox* inboxes;
+  uint64_t* arrived;
   uint32_t size;
 };
 
@@ -73,11 +74,15 @@ class QueuePairs {
   std::vector<HeaderTemplate> templates;
   std::vector<QueuePairEnd> ends;
   std::vector<QueuePairInbox> inboxes;
+  /// Data packets, READ responses among them, whatever became of them. Counted of every packet, so that those of
+  /// neighbours share a cache line.
+  std::vector<uint64_t> arrived;
   std::vector<RemoteSlots> remote_slots;  ///< none while no peer has more than one
 
   uint32_t size() const noexcept { return static_cast<uint32_t>(ends.size()); }
   QueuePairTables tables() noexcept {
-    return {indexes_, requesters.data(), responders.data(), templates.data(), ends.data(), inboxes.data(), size()};
+    return {indexes_,    requesters.data(), responders.data(), templates.data(),
+            ends.data(), inboxes.data(),    arrived.data(),    size()};
   }
   uint32_t number_of(uint32_t queue_pair) const noexcept { return numbers_[queue_pair]; }
   /// As QueuePairTables.

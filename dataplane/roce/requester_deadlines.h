@@ -21,7 +21,7 @@ class RequesterDeadlines {
 
   /// The requester's deadline was `before` and is `deadline`; never(): there is none. One that is new counts from
   /// `now`.
-  void note(uint32_t queue_pair, Time now, Time before, Time deadline) noexcept {
+  [[gnu::always_inline]] void note(uint32_t queue_pair, Time now, Time before, Time deadline) noexcept {
     if (deadline == before) return;
     if (deadline == Time::never()) {
       lists_.disarm(queue_pair);

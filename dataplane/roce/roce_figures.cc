@@ -61,7 +61,7 @@ std::vector<FlowCounters> RoceFigures::flows_of(ConnectionRange range, Time now)
         flow.source_qp = pairs_.peer_number(destination);
         flow.destination_qp = pairs_.number_of(destination);
         flow.marks = counters_.of[destination].marks;
-        flow.arrived = pairs_.inboxes[destination].arrived;
+        flow.arrived = pairs_.arrived[destination];
         if (pairs_.ends[destination].connection == flow.connection) flow.destination_end = counters_.rdma(destination);
       }
     }

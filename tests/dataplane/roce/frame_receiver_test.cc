@@ -76,7 +76,7 @@ TEST_F(FrameReceiverTest, PacketsInARowCountEach) {
     if (whole) change_frames(5, make_whole);
     parts_->receiver.receive(1, Time() + microseconds(5));
     EXPECT_EQ(totals().data_packets_rx, 5u) << whole;
-    EXPECT_EQ(parts_->pairs.inboxes[destination()].arrived, 5u) << whole;
+    EXPECT_EQ(parts_->pairs.arrived[destination()], 5u) << whole;
     // 58 bytes beside the payload, RETH 16 in the first and ImmDt 4 in the last.
     EXPECT_EQ(totals().bytes_rx, 5u * (4096 + 58) + 16 + 4);
     EXPECT_EQ(parts_->pairs.responders[destination()].expected_psn(), psn_add(first, 5));

@@ -66,7 +66,7 @@ TEST_F(RoceFiguresTest, AFlowHasWhatItsEndsHaveCounted) {
   send_silently(source() + 1, 1);
   parts_->counters.count_timeout(source() + 1);
   parts_->counters.of[destination() + 1].marks = 9;
-  parts_->pairs.inboxes[destination() + 1].arrived = 3;
+  parts_->pairs.arrived[destination() + 1] = 3;
   const std::vector<FlowCounters> flows = parts_->figures.flows_of({0, 1}, Time());
   ASSERT_EQ(flows.size(), 2u);
   EXPECT_EQ(flows[1].connection, ConnectionId(0));
