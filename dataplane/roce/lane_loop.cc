@@ -1,6 +1,7 @@
 #include "dataplane/roce/lane_loop.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rankwire {
 
@@ -41,30 +42,30 @@ void LaneLoop::transmit(Time now) noexcept {
   if (resolves_) links_.follow(now);
 }
 
-// What the transport counts in the lane's turn is its port's.
-void LaneLoop::receive_counted(uint32_t lane, Time now) noexcept {
-  const uint64_t packets = counters_.totals.packets_rx, before = counters_.totals.bytes_rx;
-  receiver_.receive(lane, now);
-  const uint64_t bytes = counters_.totals.bytes_rx - before;
+// What the transport has counted since the turn before is of the lane's port.
+void LaneLoop::count_received(uint32_t lane, Time now) noexcept {
+  const uint64_t packets =
+      counters_.totals.packets_rx - std::exchange(counted_.rx_packets, counters_.totals.packets_rx);
+  const uint64_t bytes = counters_.totals.bytes_rx - std::exchange(counted_.rx_bytes, counters_.totals.bytes_rx);
   const uint32_t port = lanes_[lane].id().value;
-  if (rates_ != nullptr && bytes > 0 && now >= Time()) {
+  if (rates_ != nullptr && now >= Time()) {
     rates_->ports.add({.at = now, .of = port, .rx_bytes = bytes});
     // What queue pairs may send may stay as it is for long.
     rates_->allowances.pass(now - rates_->allowances.interval() * 2);
   }
   if (tally_.empty()) return;
-  tally_[port].rx_packets += counters_.totals.packets_rx - packets;
+  tally_[port].rx_packets += packets;
   tally_[port].rx_bytes += bytes;
 }
 
-void LaneLoop::transmit_counted(uint32_t lane, Time now) noexcept {
-  const uint64_t packets = counters_.packets_tx(), before = counters_.totals.bytes_tx;
-  transmitter_.transmit(lane, now);
-  const uint64_t bytes = counters_.totals.bytes_tx - before;
+void LaneLoop::count_sent(uint32_t lane, Time now) noexcept {
+  const uint64_t sent = counters_.packets_tx();
+  const uint64_t packets = sent - std::exchange(counted_.tx_packets, sent);
+  const uint64_t bytes = counters_.totals.bytes_tx - std::exchange(counted_.tx_bytes, counters_.totals.bytes_tx);
   const uint32_t port = lanes_[lane].id().value;
-  if (rates_ != nullptr && bytes > 0 && now >= Time()) rates_->ports.add({.at = now, .of = port, .tx_bytes = bytes});
+  if (rates_ != nullptr && now >= Time()) rates_->ports.add({.at = now, .of = port, .tx_bytes = bytes});
   if (tally_.empty()) return;
-  tally_[port].tx_packets += counters_.packets_tx() - packets;
+  tally_[port].tx_packets += packets;
   tally_[port].tx_bytes += bytes;
 }
 

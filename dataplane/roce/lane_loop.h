@@ -62,16 +62,12 @@ class alignas(64) LaneLoop {
   void transmit(Time now) noexcept;
   /// A lane's part of either half, at a `now` which may run ahead of the turns'.
   void receive_lane(uint32_t lane, Time now) noexcept {
-    if (!counts_) [[likely]]
-      receiver_.receive(lane, now);
-    else
-      receive_counted(lane, now);
+    receiver_.receive(lane, now);
+    if (counts_ && counters_.totals.bytes_rx != counted_.rx_bytes) count_received(lane, now);
   }
   void transmit_lane(uint32_t lane, Time now) noexcept {
-    if (!counts_) [[likely]]
-      transmitter_.transmit(lane, now);
-    else
-      transmit_counted(lane, now);
+    transmitter_.transmit(lane, now);
+    if (counts_ && counters_.totals.bytes_tx != counted_.tx_bytes) count_sent(lane, now);
   }
   /// Something was posted at `now`.
   void note_post(Time now) noexcept { now_ = now; }
@@ -92,8 +88,8 @@ class alignas(64) LaneLoop {
 
  private:
   void receive_due(Time now) noexcept;
-  void receive_counted(uint32_t lane, Time now) noexcept;
-  void transmit_counted(uint32_t lane, Time now) noexcept;
+  void count_received(uint32_t lane, Time now) noexcept;
+  void count_sent(uint32_t lane, Time now) noexcept;
 
   const bool resolves_;
   const uint32_t lane_count_;
@@ -113,6 +109,7 @@ class alignas(64) LaneLoop {
   const std::span<PortTally> tally_;
   RateSeries* const rates_;
   const bool counts_;  ///< what passes, by port
+  PortTally counted_;  ///< of all ports, up to the last turn in which something passed
   Time now_ = Time::long_ago();
 };
 

@@ -25,6 +25,7 @@
 #include "emulator/simulator/network_model.h"
 #include "tests/assembly/tiny_run.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/embedded_run.h"
 #include "tests/bench/transport_bench.h"
 #include "tests/temporary_folder.h"
 
@@ -191,9 +192,31 @@ void print_whole_loop() {
   std::fflush(stdout);
 }
 
+/// The program's runs in real time, in turns.
+void print_runs() {
+  constexpr int kPairs = 12;
+  const testing::TemporaryFolder folder;
+  std::vector<double> without, with, ratios;
+  for (int i = 0; i < kPairs; ++i) {
+    const bool first = i % 2 != 0;
+    const double one = run_rate(folder, {.mtu = 1024, .core = "shared", .live = first});
+    const double other = run_rate(folder, {.mtu = 1024, .core = "shared", .live = !first});
+    without.push_back(first ? other : one);
+    with.push_back(first ? one : other);
+    ratios.push_back(with.back() / without.back());
+  }
+  std::ranges::sort(ratios);
+  std::printf(
+      "live  runs on the embedded switch, MTU 1024: %.2f M data packets/s, with --live %.2f M/s; ratio %.4f (of pairs "
+      "%.4f .. %.4f in the middle half)\n",
+      median(without) / 1e6, median(with) / 1e6, median(ratios), ratios[kPairs / 4], ratios[3 * kPairs / 4]);
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 void live(Dpdk& dpdk) {
+  print_runs();
   print_whole_loop();
   for (const uint32_t mtu : {1024u, 4096u}) print_tally(dpdk, mtu);
   for (const uint32_t ports : {4u, 1024u}) print_publication(ports);

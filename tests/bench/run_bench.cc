@@ -1,17 +1,14 @@
 // Whole runs on the embedded switch: beside the transport alone around a loop of the same frames, and chains of small
 // messages beside what the network takes for them.
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -21,6 +18,7 @@
 #include "dataplane/dpdk/port.h"
 #include "proto/trace_stream.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/embedded_run.h"
 #include "tests/bench/transport_bench.h"
 #include "tests/temporary_folder.h"
 
@@ -31,65 +29,6 @@ using testing::TemporaryFolder;
 
 // Of the run's connections about as many are busy at a time.
 constexpr uint32_t kConnections = 64;
-
-struct Variant {
-  uint32_t mtu;
-  std::string_view core;
-  uint32_t workers = 1;
-};
-
-/// A training step whose groups all cross the switch, with nothing to compute, on ports faster than any core.
-std::string configuration(const Variant& variant) {
-  return fmt::format(R"(
-name: embedded
-workload:
-  generate:
-    layers: 16
-    hidden: 1024
-    sequence: 1024
-    vocabulary: 32000
-    micro_batches: 4
-    micro_batch_size: 1
-    data_type: bf16
-    tensor_parallel: 2
-    data_parallel: 4
-    peak: 100Tflops
-  scale: {{compute: 1/1000000}}
-hosts: {{count: 4, npus: 2, nics: 1}}
-ports: {{count: 4, device: ring, rate: 400Gbps}}
-switch: {{latency: 1us, link_latency: 100ns, buffer: 64MiB, core: {}}}
-transport: {{mtu: {}B}}
-workers: {{count: {}}}
-run: {{deadline: 60s}}
-)",
-                     variant.core, variant.mtu, variant.workers);
-}
-
-/// Runs a configuration, and returns the run's folder.
-std::filesystem::path run_in(const TemporaryFolder& folder, const std::string& configuration) {
-  const std::string config = (folder / "run.yaml").string(), out = (folder / "run").string();
-  std::ofstream(config) << configuration;
-  std::filesystem::remove_all(out);
-  const std::string command = fmt::format("timeout 120 '{}' run '{}' --out '{}' >'{}.log' 2>&1 </dev/null",
-                                          RANKWIRE_BINARY, config, out, config);
-  const int status = std::system(command.c_str());
-  if (status != 0) {
-    std::string said;
-    std::getline(std::ifstream(config + ".log"), said);
-    fail_run("{} ended with {}: {}", command, WIFEXITED(status) ? WEXITSTATUS(status) : status, said);
-  }
-  return out;
-}
-
-/// Data packets a second, from time 0 to the completion of the last rank.
-double run_rate(const TemporaryFolder& folder, const Variant& variant) {
-  const auto summary = nlohmann::json::parse(std::ifstream(run_in(folder, configuration(variant)) / "summary.json"));
-  const auto& transport = summary.at("transport");
-  const auto repeated = transport.at("retransmitted").get<uint64_t>();
-  if (repeated > 0) std::printf("run_embedded  %lu packets were repeated\n", repeated);
-  return transport.at("data_packets_tx").get<double>() /
-         (summary.at("emulated").at("completion_time_ps").get<double>() * 1e-12);
-}
 
 /// Of each of 8 ranks an all-gather of 1 KiB, and then, of the first four, an all-reduce of 1 KiB: rings of 7 and 6
 /// steps, each of which waits for the one before.
@@ -160,7 +99,7 @@ ChainTimes chain_times(const std::filesystem::path& operations) {
   return {ends.begin()->second[0], median(later), median(reference)};
 }
 
-void print_run(FramePort& near, FramePort& far, const TemporaryFolder& folder, const Variant& variant) {
+void print_run(FramePort& near, FramePort& far, const TemporaryFolder& folder, const EmbeddedRun& variant) {
   std::vector<double> runs, loops, ratios;
   for (int i = 0; i < kRuns; ++i) {
     loops.push_back(transport_loop_rate(near, far, variant.mtu, kConnections));
