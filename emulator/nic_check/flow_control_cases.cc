@@ -74,8 +74,9 @@ void resume_early(NicBench& bench) {
                          micro(reaction(bench))));
 }
 
-/// Looks so often whether the data goes on: one look may meet a NIC, or a machine, that does something else.
-constexpr int kLooks = 16;
+/// Looks so often, at most, whether the data goes on: many looks may meet a NIC, or a machine, that does something
+/// else.
+constexpr int kLooks = 64;
 
 void pause_other(NicBench& bench) {
   PeerEnd& end = begin_traffic(bench, 24);
