@@ -31,10 +31,13 @@ std::string read_token(const std::string& path) {
   return token;
 }
 
-void require_token(bool is_loopback, const std::string& token, const std::string& option, const std::string& where) {
-  if (is_loopback) return;
+void require_token(const ServeOptions& options, const std::string& token, const std::string& option,
+                   const std::string& where) {
+  if (parse_listen(where, option).is_loopback()) return;
   if (token.empty()) fail_input("{} {}: an address that others reach needs --token FILE", option, where);
-  log_warning(fmt::format("{} {}: nothing is encrypted: whoever sees the traffic has the token", option, where));
+  if (!options.certificate.empty()) return;
+  log_warning(fmt::format("{} {}: nothing is encrypted without --certificate: whoever sees the traffic has the token",
+                          option, where));
 }
 
 sigset_t ending_signals() {
@@ -48,9 +51,9 @@ sigset_t ending_signals() {
 /// Prints where, as JSON in one line. `program`: the rankwire that runs things. Throws Error.
 void serve(const ServeOptions& options, const std::filesystem::path& program) {
   const std::string token = read_token(options.token_file);
-  require_token(parse_listen(options.listen, "--listen").is_loopback(), token, "--listen", options.listen);
+  require_token(options, token, "--listen", options.listen);
   const bool wants_grpc = options.grpc != "none" && has_grpc();
-  if (wants_grpc) require_token(parse_listen(options.grpc, "--grpc").is_loopback(), token, "--grpc", options.grpc);
+  if (wants_grpc) require_token(options, token, "--grpc", options.grpc);
   KeptRuns store(std::filesystem::absolute(options.root), {options.quota, options.keep});
   RunQueue queue(program, store, options.queue);
   OtgService service(store, queue, options.devices, std::chrono::seconds(options.longest));

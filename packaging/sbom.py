@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The software bill of materials of a program: SPDX 2.3 as JSON (https://spdx.github.io/spdx-spec/v2.3/).
+"""The software bill of materials of what is installed: SPDX 2.3 as JSON (https://spdx.github.io/spdx-spec/v2.3/).
 
-  sbom.py PROGRAM VERSION PACKAGE...   PACKAGE: a Debian package that is compiled into it; shared libraries are found.
+  sbom.py VERSION PACKAGE... -- PROGRAM...   PACKAGE: a Debian package that is compiled into the programs; the shared
+                                             libraries of these are found.
 
 Prints it. SOURCE_DATE_EPOCH says when it was made; without that it is now.
 """
@@ -51,11 +52,14 @@ def package(name, linked):
 
 
 def main():
-    program, version, *built_in = sys.argv[1:]
+    end = sys.argv.index("--")
+    version, *built_in = sys.argv[1:end]
+    programs = sys.argv[end + 1 :]
     made = datetime.datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", datetime.datetime.now().timestamp())),
                                            datetime.timezone.utc)
-    digest = hashlib.sha256(pathlib.Path(program).read_bytes()).hexdigest()
-    packages = [package(name, "shared library") for name in sorted(shared_libraries(program) - set(built_in))]
+    digest = hashlib.sha256(b"".join(pathlib.Path(program).read_bytes() for program in programs)).hexdigest()
+    shared = set().union(*map(shared_libraries, programs)) - set(built_in)
+    packages = [package(name, "shared library") for name in sorted(shared)]
     packages += [package(name, "compiled in") for name in sorted(built_in)]
     own = {
         "SPDXID": "SPDXRef-rankwire",

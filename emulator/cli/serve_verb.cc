@@ -43,6 +43,11 @@ void add_serve_verb(CLI::App& app, ServeOptions& options) {
   verb.add_option("--token", options.token_file,
                   "file whose first line clients must send as 'Authorization: Bearer'; required where others than this "
                   "host reach the address");
+  CLI::Option& certificate = *verb.add_option("--certificate", options.certificate,
+                                              "PEM file of the server's certificate: both are then served with TLS");
+  CLI::Option& key = *verb.add_option("--key", options.key, "PEM file of its private key, without passphrase");
+  certificate.needs(&key);
+  key.needs(&certificate);
   verb.add_option("--device", options.devices,
                   "a device that ports may name beside those of the embedded switch; repeatable")
       ->allow_extra_args(false);
@@ -62,7 +67,8 @@ void add_serve_verb(CLI::App& app, ServeOptions& options) {
       ->capture_default_str();
   verb.footer(
       "Example: rankwire serve --root /var/lib/rankwire\n"
-      "     and: curl http://127.0.0.1:8443/capabilities/version");
+      "     and: curl http://127.0.0.1:8443/capabilities/version\n"
+      "      or: rankwire serve --listen 198.18.0.1:8443 --token token.txt --certificate cert.pem --key key.pem");
   verb.callback([&options] { become_server(options); });
 }
 

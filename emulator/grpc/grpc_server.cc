@@ -6,7 +6,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <map>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -114,6 +118,19 @@ std::string bytes_of(const grpc::ByteBuffer& buffer) {
   return bytes;
 }
 
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The files are known to be good: HTTP is served with the same.
+std::shared_ptr<grpc::ServerCredentials> credentials(const ServeOptions& options) {
+  if (options.certificate.empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions tls;
+  tls.pem_key_cert_pairs.push_back({text_of(options.key), text_of(options.certificate)});
+  return grpc::SslServerCredentials(tls);
+}
+
 class Openapi final : public GrpcServer, private grpc::CallbackGenericService {
  public:
   Openapi(const ServeOptions& options, std::string token, OtgService& service)
@@ -122,7 +139,7 @@ class Openapi final : public GrpcServer, private grpc::CallbackGenericService {
     const bool is_ipv6 = where.host.find(':') != std::string::npos;
     host_ = is_ipv6 ? "[" + where.host + "]" : where.host;
     grpc::ServerBuilder builder;
-    builder.AddListeningPort(fmt::format("{}:{}", host_, where.port), grpc::InsecureServerCredentials(), &port_);
+    builder.AddListeningPort(fmt::format("{}:{}", host_, where.port), credentials(options), &port_);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.SetMaxReceiveMessageSize(static_cast<int>(kMostJson));
     builder.RegisterCallbackGenericService(this);

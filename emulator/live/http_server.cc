@@ -88,6 +88,12 @@ bool names_loopback(std::string_view host) {
   return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
 }
 
+/// Bytes as which so many travel at most: who sends small records takes more, and is dropped before its end.
+size_t encrypted_size(size_t plain) {
+  constexpr size_t kHandshake = 16 << 10;
+  return kHandshake + plain + plain / 16;
+}
+
 void refuse(httplib::Response& response, int status, const char* why) {
   response.status = status;
   response.set_content(std::string(why) + "\n", "text/plain");
@@ -98,7 +104,9 @@ void refuse(httplib::Response& response, int status, const char* why) {
 /// What httplib leaves open: an end to each connection, whatever its other end does.
 class HttpServer::Limited final : public httplib::Server {
  public:
-  explicit Limited(HttpLimits limits) : limits_(limits) {}
+  Limited(HttpLimits limits, const std::optional<TlsFiles>& tls) : limits_(limits) {
+    if (tls) identity_.emplace(*tls);
+  }
 
   void end_connections() {
     const std::lock_guard lock(mutex_);
@@ -114,9 +122,7 @@ class HttpServer::Limited final : public httplib::Server {
       if (ends_) ::shutdown(descriptor, SHUT_RDWR);
       open_.insert(descriptor);
     }
-    bool closed = false;
-    SocketStream stream(descriptor, limits_.request_time, kMostHead + limits_.most_body);
-    const bool done = process_request(stream, true, closed, nullptr);
+    const bool done = serve(descriptor);
     const std::lock_guard lock(mutex_);
     open_.erase(descriptor);
     ::shutdown(descriptor, SHUT_RDWR);
@@ -124,7 +130,17 @@ class HttpServer::Limited final : public httplib::Server {
     return done;
   }
 
+  bool serve(socket_t descriptor) {
+    bool closed = false;
+    const size_t most = kMostHead + limits_.most_body;
+    SocketStream stream(descriptor, limits_.request_time, identity_ ? encrypted_size(most) : most);
+    if (!identity_) return process_request(stream, true, closed, nullptr);
+    TlsStream encrypted(*identity_, stream);
+    return encrypted.accept() && process_request(encrypted, true, closed, nullptr);
+  }
+
   const HttpLimits limits_;
+  std::optional<TlsIdentity> identity_;
   std::mutex mutex_;
   std::set<socket_t> open_;
   std::atomic<bool> ends_{false};
@@ -166,11 +182,12 @@ bool equal_secrets(std::string_view a, std::string_view b) noexcept {
   return different == 0;
 }
 
-HttpServer::HttpServer(const ListenAddress& where, HttpLimits limits) : where_(where) {
+HttpServer::HttpServer(const ListenAddress& where, HttpLimits limits, const std::optional<TlsFiles>& tls)
+    : where_(where), scheme_(tls ? "https://" : "http://") {
   // The library ignores SIGPIPE for the whole process; its sockets here do not raise it.
   struct sigaction of_pipes {};
   sigaction(SIGPIPE, nullptr, &of_pipes);
-  server_ = std::make_unique<Limited>(limits);
+  server_ = std::make_unique<Limited>(limits, tls);
   sigaction(SIGPIPE, &of_pipes, nullptr);
   server_->new_task_queue = [] { return new Servants(kMostConnections); };
   server_->set_payload_max_length(limits.most_body);
@@ -192,7 +209,7 @@ HttpServer::HttpServer(const ListenAddress& where, HttpLimits limits) : where_(w
       refuse(response, 421, "this server is known by loopback names alone");
     } else if (request.method != "GET" && request.method != "POST") {
       refuse(response, 405, "GET and POST alone");
-    } else if (!site.empty() && site != "http://" + host) {
+    } else if (!site.empty() && site != scheme_ + host) {
       refuse(response, 403, "asked by another page");
     } else {
       return Result::Unhandled;
@@ -278,7 +295,7 @@ const ListenAddress& HttpServer::address() const {
 }
 
 std::string HttpServer::origin() const {
-  return "http://" + bracketed(bound_);
+  return scheme_ + bracketed(bound_);
 }
 
 void protect_page(httplib::Response& response, const std::string& nonce) {

@@ -8,9 +8,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+
+#include "emulator/live/tls.h"
 
 namespace rankwire {
 
@@ -46,8 +49,9 @@ class HttpServer {
   using Handler = std::function<void(const httplib::Request& request, httplib::Response& response)>;
   static constexpr int kMostConnections = 12;
 
-  /// Binds, but does not answer yet. Throws Error(kInput) when the address cannot be had.
-  explicit HttpServer(const ListenAddress& where, HttpLimits limits = {});
+  /// Binds, but does not answer yet. With `tls` it speaks HTTPS. Throws Error(kInput) when the address cannot be had or
+  /// the files are wrong.
+  explicit HttpServer(const ListenAddress& where, HttpLimits limits = {}, const std::optional<TlsFiles>& tls = {});
   /// Ends all connections and threads, whatever their other ends do.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -75,12 +79,13 @@ class HttpServer {
   bool is_stopping() const noexcept;
 
   const ListenAddress& address() const;
-  /// "http://127.0.0.1:8080".
+  /// "http://127.0.0.1:8080", with TLS "https://...".
   std::string origin() const;
 
  private:
   class Limited;
   const ListenAddress where_;
+  const char* const scheme_;
   std::unique_ptr<Limited> server_;
   ListenAddress bound_;
   std::atomic<bool> gave_up_{false};  // the library listens no more

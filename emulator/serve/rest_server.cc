@@ -8,12 +8,14 @@
 #include <fstream>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "emulator/live/http_server.h"
+#include "emulator/live/tls.h"
 #include "emulator/serve/request_rate.h"
 #include "emulator/serve/serve_error.h"
 #include "emulator/serve/serve_json.h"
@@ -31,6 +33,11 @@ constexpr const char* kJson = "application/json";
 void send_json(httplib::Response& response, int status, const Json& json) {
   response.status = status;
   response.set_content(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", kJson);
+}
+
+std::optional<TlsFiles> tls_files(const ServeOptions& options) {
+  if (options.certificate.empty()) return std::nullopt;
+  return TlsFiles{options.certificate, options.key};
 }
 
 /// "/rankwire/runs/r000001/files/log.txt" in its parts.
@@ -55,7 +62,7 @@ class RestServer::Site {
         store_(store),
         rate_(options.rate),
         most_body_(options.body),
-        server_(parse_listen(options.listen, "--listen"), {kRequestTime, options.body}) {
+        server_(parse_listen(options.listen, "--listen"), {kRequestTime, options.body}, tls_files(options)) {
     server_.on_error([](const httplib::Request&, httplib::Response& response) {
       if (response.get_header_value("Content-Type") == kJson) return;  // of `answer`
       std::string why = response.body.empty() ? fmt::format("refused with status {}", response.status) : response.body;

@@ -14,6 +14,7 @@ struct ServeOptions {
   std::string grpc = "127.0.0.1:40051";   ///< gRPC, the same; "none": not served
   std::string root = "serve";             ///< folder of all that is kept
   std::string token_file;                 ///< its first line is the token; empty: none is asked for
+  std::string certificate, key;           ///< PEM files: both are served with TLS; empty: without
   std::vector<std::string> devices;       ///< that ports may name beside those of the embedded switch
   uint64_t quota = 10'000'000'000;        ///< bytes
   uint32_t keep = 100;                    ///< runs
@@ -22,7 +23,7 @@ struct ServeOptions {
   uint32_t rate = 100;                    ///< requests a second
   uint32_t longest = 3600;                ///< seconds for which flows send at most
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServeOptions, listen, grpc, root, token_file, devices, quota, keep, queue, body,
-                                   rate, longest)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServeOptions, listen, grpc, root, token_file, certificate, key, devices, quota, keep,
+                                   queue, body, rate, longest)
 
 }  // namespace rankwire

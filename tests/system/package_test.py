@@ -46,9 +46,18 @@ class Package(RankwireTest):
         with self.subTest("contents"):
             for name in ("bin/rankwire", "share/man/man1/rankwire.1.gz", "share/bash-completion/completions/rankwire",
                          "share/zsh/vendor-completions/_rankwire", "share/fish/vendor_completions.d/rankwire.fish",
-                         "share/doc/rankwire/copyright", "share/doc/rankwire/configuration.md",
+                         "lib/systemd/system/rankwire.service", "share/doc/rankwire/copyright", "share/doc/rankwire/configuration.md",
                          "share/rankwire/schemas/summary.schema.json"):  # fmt: skip
                 self.assertTrue((root / "usr" / name).stat().st_size > 0, name)
+        with self.subTest("unit"):
+            # Of a service only the program must be where it says; the one that was extracted is elsewhere.
+            unit = self.folder / "rankwire.service"
+            text = (root / "usr/lib/systemd/system/rankwire.service").read_text(encoding="utf-8")
+            self.assertIn("ExecStart=/usr/bin/rankwire serve --root ", text)
+            unit.write_text(text.replace("/usr/bin/", f"{root}/usr/bin/"), encoding="utf-8")
+            if shutil.which("systemd-analyze"):
+                verified = call("systemd-analyze", "verify", "--man=no", unit)
+                self.assertEqual((verified.returncode, verified.stderr), (0, ""))
         with self.subTest("bill of materials"):
             bill = json.loads((root / "usr/share/rankwire/rankwire.spdx.json").read_text(encoding="utf-8"))
             self.assertEqual((bill["spdxVersion"], bill["creationInfo"]["created"]), ("SPDX-2.3", "2025-11-28T00:00:00Z"))

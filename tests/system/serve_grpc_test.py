@@ -30,8 +30,8 @@ class GrpcTest(ServeTest):
         self.addCleanup(sys.path.remove, str(self.folder))
         self.grpc, self.otg, self.reflection = (importlib.import_module(name) for name in ("grpc", "otg_pb2", "reflection_pb2"))
 
-    def serve(self, *options):
-        server = super().serve("--grpc", "127.0.0.1:0", *options)
+    def serve(self, *options, **how):
+        server = super().serve("--grpc", "127.0.0.1:0", *options, **how)
         if server.where["grpc"] is None:
             with server:
                 self.skipTest("this build is without gRPC")
@@ -108,6 +108,20 @@ class GrpcTest(ServeTest):
             self.assertIn("SetConfig", [method.name for method in described.service[0].method])
             self.assertEqual(len(empty.file_descriptor_response.file_descriptor_proto), 1)
             self.assertEqual(nothing.error_response.error_code, self.grpc.StatusCode.NOT_FOUND.value[0])
+
+    def test_encrypted(self):
+        certificate, key = self.certificate()
+        trust = self.grpc.ssl_channel_credentials(root_certificates=certificate.read_bytes())
+        with self.serve("--certificate", certificate, "--key", key, trusts=certificate) as server:
+            from google.protobuf import empty_pb2
+
+            with self.grpc.secure_channel(server.where["grpc"], trust) as channel:
+                version = self.call(channel, "GetVersion", empty_pb2.Empty(), self.otg.GetVersionResponse).version
+            self.assertEqual(version.api_spec_version, server.get("/capabilities/version")[1]["api_spec_version"])
+            with self.grpc.insecure_channel(server.where["grpc"]) as channel:
+                stub = channel.unary_unary("/otg.Openapi/GetVersion")
+                with self.assertRaises(self.grpc.RpcError):
+                    stub(b"", timeout=PATIENCE)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 import hashlib
 import json
 import re
+import ssl
 import time
 import unittest
 
@@ -196,6 +197,38 @@ class AccessTest(ServeTest):
             (("--token", self.folder / "none"), "cannot be read"),
             (("--quota", "-5"), "--quota: takes a whole number, 0 or more, not '-5'"),
             (("--body", "-1"), "--body: takes a whole number, 0 or more, not '-1'"),
+        ):
+            process = rankwire("serve", "--grpc", "none", "--root", self.folder / "other", *arguments, timeout=PATIENCE)
+            self.assert_one_line_error(process, USAGE, text)
+
+    def test_encrypted(self):
+        certificate, key = self.certificate()
+        tls = ("--certificate", certificate, "--key", key)
+        # Of many records, in either direction.
+        data = bytes(range(256)) * 20_000
+        path = f"/rankwire/files/{hashlib.sha256(data).hexdigest()}"
+        with self.serve("--grpc", "none", *tls, trusts=certificate) as server:
+            self.assertEqual(server.where["rest"], f"https://127.0.0.1:{server.port}")
+            self.assertEqual(server.ask("POST", path, data, Origin=server.where["rest"])[0], 201)
+            self.assertEqual(server.get("/capabilities/version")[0], 200)
+            self.assert_refused(server.ask("POST", path, b"", Origin=f"http://127.0.0.1:{server.port}"), 403, "another page")
+            # Who does not encrypt, or wants no certificate of this one, is not answered, and keeps nobody from it.
+            server.tls, known = None, server.tls
+            with self.assertRaises(OSError):
+                server.get("/config")
+            server.tls = ssl.create_default_context()
+            with self.assertRaises(ssl.SSLCertVerificationError):
+                server.get("/config")
+            server.tls = known
+            self.assertEqual(server.get("/config"), (200, {}))
+        self.assertEqual((server.process.returncode, server.said[1]), (0, ""))
+        other, locked = self.certificate("other"), self.certificate("locked", "-passout", "pass:secret")
+        for arguments, text in (
+            (tls[:2], "--certificate requires --key"),
+            (("--certificate", self.folder / "none", *tls[2:]), "none: No such file"),
+            (("--certificate", key, *tls[2:]), f"--certificate {key}: no start line"),
+            ((*tls[:2], "--key", other[1]), "key values mismatch; it takes the private key of"),
+            (("--certificate", locked[0], "--key", locked[1]), "without passphrase"),
         ):
             process = rankwire("serve", "--grpc", "none", "--root", self.folder / "other", *arguments, timeout=PATIENCE)
             self.assert_one_line_error(process, USAGE, text)

@@ -4,6 +4,8 @@ import contextlib
 import http.client
 import json
 import signal
+import ssl
+import subprocess
 import time
 
 from rankwire import RankwireTest, start
@@ -51,7 +53,9 @@ def transmit(state):
 class Server:
     """A server, which ends with the context."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, trusts=None):
+        """`trusts`: the certificate by which it is known, with TLS."""
+        self.tls = ssl.create_default_context(cafile=trusts) if trusts else None
         self.process = start("serve", "--listen", "127.0.0.1:0", *options)
         line = self.process.stdout.readline()
         assert line, self.process.stderr.read()
@@ -65,9 +69,14 @@ class Server:
         self.process.send_signal(signal.SIGTERM)
         self.said = self.process.communicate(timeout=PATIENCE)
 
+    def connection(self):
+        if self.tls:
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE, context=self.tls)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+
     def ask(self, method, path, body=None, **headers):
         """Status and body: JSON where it is."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection = self.connection()
         with contextlib.closing(connection):
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             connection.request(method, path, data, headers)
@@ -99,8 +108,16 @@ class Server:
 
 
 class ServeTest(RankwireTest):
-    def serve(self, *options):
-        return Server("--root", self.folder / "root", *options)
+    def serve(self, *options, **how):
+        return Server("--root", self.folder / "root", *options, **how)
+
+    def certificate(self, name="127.0.0.1", *options):
+        """Files of a certificate that has signed itself, and of its key."""
+        files = self.folder / f"{name}.pem", self.folder / f"{name}.key"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-days", "2",
+                        "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-out", files[0], "-keyout", files[1],
+                        *(options or ["-nodes"])], check=True, capture_output=True)  # fmt: skip
+        return files
 
     def assert_refused(self, answer, status, *texts):
         self.assertEqual(answer[0], status, answer)
