@@ -19,6 +19,7 @@
 #include "dataplane/switch/packets.h"
 #include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/ensemble.h"
+#include "emulator/assembly/folded_memory.h"
 #include "emulator/assembly/jobs_alone.h"
 #include "emulator/assembly/run_end.h"
 #include "emulator/assembly/testbed.h"
@@ -109,7 +110,9 @@ Counts::Counts(const Setup& setup) {
   for (const RankTrace& rank : setup.workload.ranks) nodes += rank.nodes.size();
   for (const uint32_t of_slot : setup.plan.slot_steps) steps += of_slot;
   slots = setup.plan.slot_steps.size();
-  edges = setup.plan.edges.size();
+  const LeftOut others = left_out(setup);
+  nodes += others.nodes;
+  edges = setup.plan.edges.size() + others.edges;
   in_flight = plan.messages_in_flight;
 }
 
@@ -309,9 +312,12 @@ constexpr uint64_t kArrowEnds = 500'000, kArrowEnd = 88, kArrowPair = 120;
 uint64_t arrow_memory(const Setup& setup, const Counts& counts) {
   uint64_t ends = 0;
   for (const RankTrace& trace : setup.workload.ranks) {
-    const auto of_rank = std::ranges::count_if(
-        trace.nodes, [](const Node& node) { return node.kind == NodeKind::kSend || node.kind == NodeKind::kReceive; });
-    ends += static_cast<uint64_t>(of_rank) * setup.workload.iterations_of(trace.job, setup.config.workload.iterations);
+    uint64_t of_rank = 0;
+    for (size_t n = 0; n < trace.nodes.size(); ++n) {
+      const NodeKind kind = trace.nodes[n].kind;
+      of_rank += kind == NodeKind::kSend || kind == NodeKind::kReceive ? trace.times_of(n) : 0;
+    }
+    ends += of_rank * setup.workload.iterations_of(trace.job, setup.config.workload.iterations);
   }
   ends = std::min(ends, kArrowEnds);
   uint64_t messages = (counts.wire_messages + counts.local_messages) * most_iterations(setup);
@@ -377,7 +383,11 @@ Bytes MemoryDemand::total() const {
 }
 
 MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident) {
-  MemoryDemand demand{.setup = resident, .threads = run_threads(setup.config.simulation), .runs = {}};
+  MemoryDemand demand{.setup = resident,
+                      .threads = run_threads(setup.config.simulation),
+                      .runs = {},
+                      .left_out = left_out(setup).setup};
+  demand.setup += demand.left_out;
   const Counts counts(setup);
   const auto& models = setup.config.simulation.fidelity;
   if (kind == RunKind::kEmulated) demand.runs.push_back(emulated_memory(setup, counts));
@@ -407,8 +417,10 @@ Bytes queue_pair_memory(const RoceOptions& options, uint64_t ends, uint32_t lane
 }
 
 std::optional<std::string> memory_finding(const MemoryDemand& demand, std::optional<Bytes> available) {
+  if (!available) return std::nullopt;
   // What this process holds for the set-up is free again when the run takes it.
-  if (!available || demand.total() <= *available + demand.setup) return std::nullopt;
+  const Bytes free = *available + demand.setup - demand.left_out;
+  if (demand.total() <= free) return std::nullopt;
   const auto mebibytes = [](Bytes bytes) { return static_cast<uint64_t>(bytes.count) >> 20; };
   const std::vector<const RunMemory*> peak = demand.peak();
   const auto of_part = [&](const MemoryPart& part) { return sum_of(peak, part.bytes); };
@@ -418,8 +430,7 @@ std::optional<std::string> memory_finding(const MemoryDemand& demand, std::optio
       "the {} run{} would take {} MiB of memory, {} MiB of it for {}, and {} MiB are available: take fewer ranks, or "
       "lower {}transport.queue_pairs, transport.window or switch.buffer",
       peak.front()->run, several ? fmt::format(" and {} beside it", peak.size() - 1) : "", mebibytes(demand.total()),
-      mebibytes(of_part(*part)), part->name, mebibytes(*available + demand.setup),
-      several ? "simulation.threads, " : "");
+      mebibytes(of_part(*part)), part->name, mebibytes(free), several ? "simulation.threads, " : "");
 }
 
 }  // namespace rankwire

@@ -46,6 +46,7 @@ struct MemoryDemand {
   Bytes setup;                  ///< the program with traces, placement and plan, all through
   uint32_t threads = 1;         ///< runs of a stage at a time at most, > 0
   std::vector<RunMemory> runs;  ///< not empty; the last one is the report
+  Bytes left_out;               ///< of `setup`, what this process does not hold, as it has folded the workload
 
   /// Those that count, the largest first; a run that there is several times may be there as often. Not empty.
   std::vector<const RunMemory*> peak() const;

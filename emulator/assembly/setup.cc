@@ -255,6 +255,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
     if (!config.workload.generate) setup.config.workload.groups_file = options.groups_file;
     store_on_wire(config.workload.storage, folder / "traces" / "stored", options);
     if (setup.astra) traits.observe(options);
+    options.fold = setup.folds && !setup.astra && config.impairments.empty() && config.collectives.aggregators.empty();
     setup.workload = load_from(config, "workload", options, setup.warnings);
   } else {
     setup.workload = load_jobs(setup, folder);
@@ -320,7 +321,8 @@ uint64_t planned_operations(const RunConfig& config, const Workload& workload, R
   const RankTrace& trace = workload.ranks[rank.value];
   if (workload.is_idle(trace.job)) return 0;
   uint64_t count = trace.streamed ? trace.streamed->operations : 0;
-  for (const Node& node : trace.nodes) count += node.kind != NodeKind::kNone;
+  for (size_t n = 0; n < trace.nodes.size(); ++n)
+    count += trace.nodes[n].kind != NodeKind::kNone ? trace.times_of(n) : 0;
   return count * workload.iterations_of(trace.job, config.workload.iterations);
 }
 

@@ -44,6 +44,7 @@ struct BackgroundEnds {
 struct Setup {
   RunConfig config;
   std::string machine;  ///< of several that make the run, the one that this process is; empty: there is one
+  bool folds = false;   ///< nobody runs it, so that the workload may be folded; to be set before `prepare`
   Warnings warnings;
   Workload workload;
   Placement placement;

@@ -219,6 +219,7 @@ int check_configuration(const RunRequest& request) {
   const ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kModels);
   std::optional<ScratchFolder> scratch(std::in_place);
   Setup setup;
+  setup.folds = true;
   prepare(setup, resolved.config, scratch->path());
   if (interrupted) fail_run("stopped by a signal");
   const nlohmann::ordered_json memory = memory_json(setup);

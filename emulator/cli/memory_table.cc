@@ -22,7 +22,7 @@ nlohmann::ordered_json memory_json(Setup& setup) {
   }
   json["total_bytes"] = demand.total().count;
   json["available_bytes"] = nullptr;
-  if (available) json["available_bytes"] = (*available + demand.setup).count;
+  if (available) json["available_bytes"] = (*available + demand.setup - demand.left_out).count;
   return json;
 }
 

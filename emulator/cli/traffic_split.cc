@@ -60,14 +60,16 @@ std::vector<TransferTraffic> transfer_traffic(const Setup& setup) {
   std::unordered_map<std::string, TransferTraffic> kinds;
   std::string pattern;
   for (uint32_t rank = 0; rank < setup.workload.ranks.size(); ++rank) {
-    for (const Node& node : setup.workload.ranks[rank].nodes) {
+    const RankTrace& trace = setup.workload.ranks[rank];
+    for (size_t n = 0; n < trace.nodes.size(); ++n) {
+      const Node& node = trace.nodes[n];
       const auto path = node.kind == NodeKind::kSend ? paths.find({RankId(rank), node.peer}) : paths.end();
       if (path == paths.end()) continue;
       pattern.clear();
       append_pattern(pattern, node.name);
       TransferTraffic& kind = kinds[pattern];
-      ++kind.messages;
-      (path->second == Path::kWire ? kind.wire : kind.local) += node.bytes;
+      kind.messages += trace.times_of(n);
+      (path->second == Path::kWire ? kind.wire : kind.local) += Bytes(node.bytes.count * trace.times_of(n));
     }
   }
   std::vector<TransferTraffic> traffic;

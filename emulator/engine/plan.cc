@@ -59,25 +59,28 @@ class Planner {
     }
     check_both_ends_agree();
     index_plan(plan_);
+    if (workload_.folded) add_folded_slots(plan_, workload_);
     for (const Connection& c : plan_.transport.connections) {
       plan_.control_messages += c.control ? c.messages_per_iteration : 0;
       (c.control               ? plan_.control_bytes
        : c.path == Path::kWire ? plan_.bytes_wire
                                : plan_.bytes_local) += c.bytes_per_iteration;
       const uint32_t times = workload_.iterations_of(c.job, iterations);
-      if (uint64_t{c.messages_per_iteration} * times > UINT32_MAX) {
-        const ScheduleOptions& options = *by_job_[workload_.jobs.empty() ? 0 : c.job.value];
-        fail_input(
-            "{}: {} iterations of {} messages from rank {} to rank {} exceed the 2^32 that a connection can number; "
-            "raise {} or lower the iterations",
-            options.chunk_key, times, c.messages_per_iteration, c.source.value, c.destination.value,
-            options.nccl ? "buffer and p2p_chunk" : "the chunk");
-      }
+      if (uint64_t{c.messages_per_iteration} * times > UINT32_MAX) fail_too_many(c, c.messages_per_iteration, times);
     }
     return std::move(plan_);
   }
 
  private:
+  [[noreturn]] void fail_too_many(const Connection& c, uint64_t messages, uint32_t iterations) const {
+    const ScheduleOptions& options = *by_job_[workload_.jobs.empty() ? 0 : c.job.value];
+    fail_input(
+        "{}: {} iterations of {} messages from rank {} to rank {} exceed the 2^32 that a connection can number; raise "
+        "{} or lower the iterations",
+        options.chunk_key, iterations, messages, c.source.value, c.destination.value,
+        options.nccl ? "buffer and p2p_chunk" : "the chunk");
+  }
+
   /// Whose options and in which elements.
   using Manner = std::pair<const ScheduleOptions*, Bytes>;
 
@@ -96,7 +99,7 @@ class Planner {
     for (uint32_t i = 0; i < trace.nodes.size(); ++i) {
       const NodeKind kind = trace.nodes[i].kind;
       if (kind == NodeKind::kCollective) {
-        nodes[i] = plan_node(rank, trace.nodes[i]);
+        nodes[i] = plan_node(rank, trace.nodes[i], trace.times_of(i));
         // A group runs one collective at a time.
         const auto [slot, added] = collective_slots_.try_emplace({rank, trace.nodes[i].group}, slots_);
         slots_ += added;
@@ -109,12 +112,13 @@ class Planner {
       return std::tie(x.tag_ordinal, x.sequence, a) < std::tie(y.tag_ordinal, y.sequence, b);
     });
     for (uint32_t i : point_to_point) {
-      nodes[i] = plan_node(rank, trace.nodes[i]);
+      nodes[i] = plan_node(rank, trace.nodes[i], trace.times_of(i));
       nodes[i].slot = slots_++;
     }
   }
 
-  NodePlan plan_node(RankId rank, const Node& node) {
+  /// A node that stands for so many.
+  NodePlan plan_node(RankId rank, const Node& node, uint32_t times) {
     const Role role = role_of(rank, node);
     NodePlan result{.schedule = schedule_for(rank, node, role),
                     .first_edge = static_cast<uint32_t>(plan_.edges.size())};
@@ -128,10 +132,12 @@ class Planner {
           connection({node.group, sends ? rank : peer, sends ? peer : rank, edge.channel, edge.control});
       uint32_t& counter = sends ? plan_.transport.connections[id.value].messages_per_iteration : received_[id.value];
       plan_.edges.push_back({id, counter});
-      counter += edge.count;
+      const uint64_t count = counter + uint64_t{edge.count} * times;
+      if (count > UINT32_MAX) fail_too_many(plan_.transport.connections[id.value], count, 1);
+      counter = static_cast<uint32_t>(count);
       if (!sends) continue;
       Connection& c = plan_.transport.connections[id.value];
-      c.bytes_per_iteration += edge.bytes;
+      c.bytes_per_iteration += Bytes(edge.bytes.count * times);
       c.largest_message = std::max(c.largest_message, edge.largest);
     }
     return result;

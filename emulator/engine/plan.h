@@ -134,6 +134,8 @@ std::vector<uint64_t> offsets_by_slot(const Plan& plan, Of of) {
 /// Fills in what follows from connections, schedules, nodes and edges: sizes of slots, messages in flight, and whose
 /// each message is.
 void index_plan(Plan& plan);
+/// The slots of what the SENDs and RECVs of a folded workload stand for, each its own.
+void add_folded_slots(Plan& plan, const Workload& workload);
 
 /// What all iterations of all jobs send that are not idle. `iterations` are those of a workload without `jobs`.
 struct PlannedTraffic {
@@ -145,11 +147,12 @@ PlannedTraffic planned_traffic(const Workload& workload, const Plan& plan, uint3
 /// TransportPlan::message_bytes of the plan: 4 bytes a message, so only for transports that need it.
 std::vector<uint32_t> message_bytes(const Plan& plan);
 
-/// Expands every communication node. A clear-to-send travels on a connection of its own that shares the queue pairs of
-/// the data that it grants (Connection::reverse_of). Both ends number the messages of a connection alike: collectives
-/// in the group's file order, point-to-point by (tag, n-th). `transport.message_bytes` is left empty. Throws
-/// Error(kInput) when a MessageId cannot name what the trace asks for. `iterations` are those of a workload without
-/// `jobs`.
+/// Expands every communication node; of a folded workload it has connections with their counts, slots and schedules,
+/// and nothing of the place of a message. A clear-to-send travels on a connection of its own that shares the queue
+/// pairs of the data that it grants (Connection::reverse_of). Both ends number the messages of a connection alike:
+/// collectives in the group's file order, point-to-point by (tag, n-th). `transport.message_bytes` is left empty.
+/// Throws Error(kInput) when a MessageId cannot name what the trace asks for. `iterations` are those of a workload
+/// without `jobs`.
 Plan make_plan(const Workload& workload, const Placement& placement, const ScheduleOptions& options,
                uint32_t iterations);
 /// The same with options for each job, not null; jobs of equal ones had better share what they point to.

@@ -83,6 +83,21 @@ void index_plan(Plan& plan) {
   plan.receivers = owners(plan, StepKind::kReceive);
 }
 
+void add_folded_slots(Plan& plan, const Workload& workload) {
+  uint64_t in_flight = plan.transport.messages_in_flight;
+  for (uint32_t rank = 0; rank < workload.ranks.size(); ++rank) {
+    const RankTrace& trace = workload.ranks[rank];
+    for (uint32_t n = 0; n < trace.nodes.size(); ++n) {
+      if (trace.nodes[n].kind == NodeKind::kCollective) continue;
+      const PlannedSchedule& planned = plan.schedules[plan.nodes[rank][n].schedule];
+      const uint32_t others = trace.times_of(n) - 1;
+      plan.slot_steps.insert(plan.slot_steps.end(), others, static_cast<uint32_t>(planned.schedule.steps.size()));
+      in_flight += uint64_t{others} * planned.sends;
+    }
+  }
+  plan.transport.messages_in_flight = static_cast<uint32_t>(std::min<uint64_t>(in_flight, UINT32_MAX));
+}
+
 MessageEnds Plan::ends(ConnectionId connection, uint32_t index) const {
   const Connection& c = transport.connections[connection.value];
   uint32_t at_source = 0, at_destination = 0;

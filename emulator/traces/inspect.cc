@@ -1,11 +1,15 @@
 #include "emulator/traces/inspect.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "base/on_threads.h"
 #include "emulator/traces/inspect_rank.h"
 #include "emulator/traces/node_names.h"
+#include "emulator/traces/timed_calls.h"
 
 namespace rankwire {
 namespace {
@@ -28,35 +32,45 @@ std::vector<std::vector<NodeArrival>> take_arrivals(std::vector<RankPart>& parts
 /// What is kept of a rank that was looked at by itself.
 struct LoneRank {
   RankPart part;
-  RankFacts communication;  ///< only nodes that communicate, and without recorded times one of those that are alike
+  RankFacts communication;       ///< only nodes that communicate, one of those that are alike
+  std::vector<TimedCall> calls;  ///< with recorded times, of the collectives, in file order
   std::optional<Time> first;
   Time end;
   std::string problem;
 };
 
-/// Leaves what is known of those nodes alone. Without recorded times nobody asks when each of them arrives.
-void keep_communication(LoneRank& rank, const RankFacts& facts) {
+/// What is told of a collective by its kind and its group.
+std::pair<uint32_t, int64_t> group_and_kind(const NodeFacts& node) {
+  const int64_t kind = node.collective.value_or(0);
+  const bool known = kind >= 0 && kind <= static_cast<int64_t>(CollectiveKind::kBarrier);
+  return {node.group, known ? kind : -1};
+}
+
+/// Leaves what is known of those nodes alone. `spans` are by node of `facts`.
+void keep_communication(LoneRank& rank, const RankFacts& facts, std::span<const Span> spans) {
   RankFacts& kept = rank.communication;
   kept.path = facts.path;
   kept.rank = facts.rank;
   kept.origin = facts.origin;
   kept.group_names = facts.group_names;
   kept.groups = facts.groups;
-  std::vector<NodeArrival>& arrivals = rank.part.arrivals;
-  std::vector<CommunicationPart>& parts = rank.part.communication;
-  if (!rank.first) arrivals.clear(), arrivals.shrink_to_fit();
-  size_t arrival = 0, part = 0;
-  for (uint32_t i = 0; i < facts.nodes.size(); ++i) {
-    if (!facts.nodes[i].communicates()) continue;
-    const bool first = part < parts.size() && parts[part].node == i;
-    if (!rank.first && !first) continue;
-    const auto place = static_cast<uint32_t>(kept.nodes.size());
-    if (first) parts[part++].node = place;
-    while (arrival < arrivals.size() && arrivals[arrival].node < i) ++arrival;
-    if (arrival < arrivals.size() && arrivals[arrival].node == i) arrivals[arrival].node = place;
-    kept.nodes.push_back(facts.nodes[i]);
+  std::map<std::pair<uint32_t, int64_t>, uint32_t> kept_of;  // by group and kind of collective
+  for (CommunicationPart& part : rank.part.communication) {
+    const NodeFacts& node = facts.nodes[part.node];
+    part.node = static_cast<uint32_t>(kept.nodes.size());
+    if (node.kind == NodeKind::kCollective) kept_of.try_emplace(group_and_kind(node), part.node);
+    kept.nodes.push_back(node);
     kept.nodes.back().name = {};
   }
+  const std::vector<NodeArrival> arrivals = std::exchange(rank.part.arrivals, {});
+  if (!rank.first) return;  // nobody asks when each of them arrives
+  for (const NodeArrival& arrival : arrivals) {
+    const NodeFacts& node = facts.nodes[arrival.node];
+    if (node.kind != NodeKind::kCollective) continue;
+    const Span& span = spans[arrival.node];
+    rank.calls.push_back({kept_of.at(group_and_kind(node)), arrival.time, span.start, span.duration()});
+  }
+  rank.calls.shrink_to_fit();
 }
 
 LoneRank inspect_lone_rank(const TraceFileSet& set, const TraceFile& file, const CheckOptions& options,
@@ -71,7 +85,7 @@ LoneRank inspect_lone_rank(const TraceFileSet& set, const TraceFile& file, const
     const std::vector<Span> spans = recorded_spans(facts[0], *rank.first);
     for (const Span& span : spans) rank.end = std::max(rank.end, span.end);
     rank.part = inspect_rank(facts[0], spans, true, rank.end, times.element_size);
-    keep_communication(rank, facts[0]);
+    keep_communication(rank, facts[0], spans);
     return rank;
   }
   // By itself, so that no collective and no RECV waits for others.
@@ -88,7 +102,7 @@ LoneRank inspect_lone_rank(const TraceFileSet& set, const TraceFile& file, const
   rank.end = timing.end;
   rank.problem = timing.problem;
   rank.part = inspect_rank(lone.ranks[0], spans, false, timing.end, times.element_size);
-  keep_communication(rank, lone.ranks[0]);
+  keep_communication(rank, lone.ranks[0], spans);
   return rank;
 }
 
@@ -112,6 +126,7 @@ bool share_clock(std::vector<LoneRank>& ranks) {
   for (LoneRank& rank : ranks) {
     const Duration by(static_cast<int64_t>(first_of(rank) - *first));
     shift(rank.part, by);
+    for (TimedCall& call : rank.calls) call.arrival += by, call.start += by;
     rank.end += by;
   }
   return true;
@@ -174,20 +189,19 @@ Inspection inspect_by_rank(const TraceFileSet& files, const CheckOptions& option
   result.timing.recorded = share_clock(ranks);
   std::vector<RankPart> parts;
   std::vector<RankFacts> communication;
+  std::vector<std::vector<TimedCall>> calls;
   for (LoneRank& rank : ranks) {
     result.timing.end = std::max(result.timing.end, rank.end);
     if (result.timing.problem.empty()) result.timing.problem = rank.problem;
     parts.push_back(std::move(rank.part));
     communication.push_back(std::move(rank.communication));
+    calls.push_back(std::move(rank.calls));
   }
-  const std::vector<std::vector<NodeArrival>> arrivals = take_arrivals(parts);
   merge_parts(parts, result);
   Findings unused;
   const RankSet set = make_set(files, std::move(communication), options, unused);
   inspect_communication(set, parts, result);
-  if (!result.timing.recorded) return result;
-  const Matches matches = match_operations(set, unused);
-  result.stragglers = find_stragglers(set, matches, arrivals, true);
+  if (result.timing.recorded) result.stragglers = find_recorded_stragglers(set, calls);
   return result;
 }
 

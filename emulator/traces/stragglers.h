@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emulator/traces/rank_set.h"
@@ -34,6 +35,28 @@ struct Stragglers {
   std::vector<RankLateness> ranks;      ///< by place
   std::vector<LateCall> worst;          ///< the latest first
   std::vector<Duration> clock_offsets;  ///< by place: what was taken off its clock; empty where clocks agree
+};
+
+/// Takes collectives one after the other.
+class StragglerFinder {
+ public:
+  struct Member {
+    Time time;  ///< at which it came, as its clock shows it
+    uint32_t place = 0;
+  };
+
+  /// The set outlives the finder. `clock_offsets`: as of Stragglers.
+  StragglerFinder(const RankSet& set, std::vector<Duration> clock_offsets);
+
+  /// The `number`-th collective of the group, `call` being one of its nodes. Sorts the members.
+  void add(uint32_t group, uint64_t number, const NodeFacts& call, std::vector<Member>& members);
+  Stragglers take() && { return std::move(result_); }
+
+ private:
+  void keep(LateCall call);
+
+  const RankSet& set_;
+  Stragglers result_;
 };
 
 /// `arrivals` are by place, as `rank_times` makes them, on one clock. Where recorded times contradict each other,

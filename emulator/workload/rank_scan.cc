@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "emulator/workload/folding.h"
 #include "emulator/workload/node_reader.h"
 #include "emulator/workload/node_stream.h"
 #include "feeder/dependency_window.h"
@@ -76,6 +78,7 @@ class Scanner {
           Selector& selector, NameKeeper& names, Tolerated& tolerated)
       : path_(path),
         reach_(options.stream_reach),
+        folds_(options.fold),
         use_(use),
         selector_(selector),
         tolerated_(tolerated),
@@ -87,7 +90,7 @@ class Scanner {
 
   RankScan run() {
     TraceReader stream(path_);
-    while (stream.next(in_)) {
+    while (scan_.can_fold && stream.next(in_)) {
       if (scan_.trace.nodes == UINT32_MAX) fail_input("{}: more than {} nodes", path_, UINT32_MAX - 1);
       try {
         reader_.read(in_, node_);
@@ -98,9 +101,13 @@ class Scanner {
       }
       ++scan_.trace.nodes;
     }
+    if (!scan_.can_fold) return std::move(scan_);
     if (scan_.trace.nodes == 0) fail_input("{}: the trace has no nodes", path_);
     end();
+    if (folds_) scan_.trace.far.clear(), scan_.trace.parents = References();
+    scan_.name_bytes = like_.name_bytes();
     // Of what grew by doubling nothing is left over, which over all ranks would be as much again.
+    scan_.order.shrink_to_fit();
     scan_.kept.nodes.shrink_to_fit();
     scan_.kept.calls.shrink_to_fit();
     scan_.kept.communicating.shrink_to_fit();
@@ -124,8 +131,12 @@ class Scanner {
     } else {
       wait(slot);
     }
-    if (far || is_communication(node_.kind)) {
-      keep(parents, far);
+    if (far) note_far(parents);
+    if (folds_ && is_communication(node_.kind)) {
+      fold();
+    } else if ((far && !folds_) || is_communication(node_.kind)) {
+      scan_.trace.places.push_back(scan_.trace.nodes);
+      builder_.keep(in_, node_);
     } else {
       selector_.apply(node_, {});
       scan_.trace.operations += node_.kind != NodeKind::kNone;
@@ -164,6 +175,7 @@ class Scanner {
   /// For what stands further on.
   void wait(Slot slot) {
     scan_.in_order = false;
+    scan_.can_fold &= !folds_;
     if (place_of_.size() < window_.capacity()) place_of_.resize(window_.capacity());
     place_of_[slot] = scan_.trace.nodes;
     if (window_.live() <= NodeStream::kMostOpen) return;
@@ -177,22 +189,24 @@ class Scanner {
         NodeStream::kMostOpen, oldest, scan_.trace.nodes - oldest);
   }
 
-  void keep(const Parents& parents, bool far) {
-    if (far) {
-      parents_.assign(parents.required.begin(), parents.required.end());
-      parents_.insert(parents_.end(), parents.optional.begin(), parents.optional.end());
-      scan_.trace.far.push_back(static_cast<uint32_t>(scan_.kept.nodes.size()));
-      scan_.trace.parents.add_node(parents_);
-      if (scan_.trace.far.size() > NodeStream::kMostOpen) {
-        fail_node(
-            "more than {} nodes depend on nothing within {} places before them; raise workload.stream_above to have "
-            "the "
-            "traces loaded whole",
-            NodeStream::kMostOpen, reach_);
-      }
-    }
-    scan_.trace.places.push_back(scan_.trace.nodes);
-    builder_.keep(in_, node_);
+  void fold() {
+    const std::optional<uint16_t> number = like_.number_of(in_, node_);
+    if (number == scan_.kept.nodes.size()) builder_.keep(in_, node_);
+    scan_.can_fold &= number.has_value() && reader_.splits(in_).empty();
+    if (number) scan_.order.push_back(*number);
+  }
+
+  /// Before it is kept.
+  void note_far(const Parents& parents) {
+    parents_.assign(parents.required.begin(), parents.required.end());
+    parents_.insert(parents_.end(), parents.optional.begin(), parents.optional.end());
+    scan_.trace.far.push_back(static_cast<uint32_t>(scan_.kept.nodes.size()));
+    scan_.trace.parents.add_node(parents_);
+    if (scan_.trace.far.size() <= NodeStream::kMostOpen) return;
+    fail_node(
+        "more than {} nodes depend on nothing within {} places before them; raise workload.stream_above to have the "
+        "traces loaded whole",
+        NodeStream::kMostOpen, reach_);
   }
 
   void end() {
@@ -215,6 +229,7 @@ class Scanner {
 
   const std::string& path_;
   const uint32_t reach_;
+  const bool folds_;
   const DependencyUse use_;
   Selector& selector_;
   Tolerated& tolerated_;
@@ -226,6 +241,7 @@ class Scanner {
   DependencyWindow window_;
   AwaitedControls controls_;
   RecentIds recent_;
+  LikeNodes like_;
   std::vector<Slot> done_;
   std::vector<uint32_t> place_of_;  ///< by slot of a node that waits
   std::vector<uint64_t> parents_;

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "emulator/workload/folding.h"
 #include "emulator/workload/names.h"
 #include "emulator/workload/rank_file.h"
 #include "emulator/workload/selection.h"
@@ -16,6 +17,11 @@ struct RankScan {
   RankFile kept;  ///< what it refers to is in `trace`
   StreamedTrace trace;
   bool in_order = true;  ///< no node stands before one that it depends on
+  /// With WorkloadOptions::fold, where `kept` are operations that differ. A trace with splits, out of order, or of too
+  /// many that differ is not read to its end then: it cannot be folded.
+  LikeOrder order;
+  uint64_t name_bytes = 0;  ///< LikeNodes::name_bytes
+  bool can_fold = true;
 };
 
 /// Reads the trace of rank `self` of `ranks` and keeps what communicates or is far, with its names in `names`. Checks

@@ -5,6 +5,7 @@
 
 #include "base/message.h"
 #include "emulator/workload/dependencies.h"
+#include "emulator/workload/folding.h"
 #include "emulator/workload/group_table.h"
 #include "emulator/workload/matching.h"
 #include "emulator/workload/rank_file.h"
@@ -114,7 +115,14 @@ void link_files(Workload& workload, std::vector<RankFile> files, const WorkloadO
   }
 }
 
-void scan_files(Workload& workload, const std::vector<std::string>& paths, const WorkloadOptions& options,
+/// How often each kept node stands in the order.
+void count_times(RankTrace& trace, const LikeOrder& order) {
+  trace.times.resize(trace.nodes.size());
+  for (const uint16_t node : order) ++trace.times[node];
+}
+
+/// With options.fold: false where the traces cannot be folded, and the workload is unfinished then.
+bool scan_files(Workload& workload, const std::vector<std::string>& paths, const WorkloadOptions& options,
                 Selector& selector, SplitSizes& splits, Tolerated& tolerated) {
   const bool has_data = options.dependencies == DependencyPolicy::kData ||
                         options.dependencies == DependencyPolicy::kControl || have_data_dependencies(paths);
@@ -122,9 +130,13 @@ void scan_files(Workload& workload, const std::vector<std::string>& paths, const
   const DependencyUse use = choose_dependencies(has_data, options.dependencies);
   workload.streaming.push_back({.options = options, .use = use, .first_rank = 0, .ranks = ranks});
   std::vector<RankFile> files;
+  std::vector<LikeOrder> orders;
   NameKeeper keeper(workload.names);
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     RankScan scan = scan_rank_file(paths[rank], RankId(rank), ranks, options, use, selector, keeper, tolerated);
+    if (!scan.can_fold) return false;
+    orders.push_back(std::move(scan.order));
+    workload.folded_names += Bytes(static_cast<int64_t>(scan.name_bytes));
     workload.ranks.push_back({.file = paths[rank], .streamed = std::move(scan.trace), .in_order = scan.in_order});
     files.push_back(std::move(scan.kept));
     take_marks(workload, files.back());
@@ -133,7 +145,23 @@ void scan_files(Workload& workload, const std::vector<std::string>& paths, const
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     workload.ranks[rank].nodes = std::move(files[rank].nodes);
     workload.ranks[rank].communicating = std::move(files[rank].communicating);
+    if (options.fold) count_times(workload.ranks[rank], orders[rank]);
   }
+  workload.folded = options.fold;
+  return !options.fold || folded_ranks_go_together(workload, orders);
+}
+
+/// Nothing where all nodes that communicate must be there to tell.
+std::optional<Workload> load_folded(const std::vector<std::string>& paths, const WorkloadOptions& options,
+                                    Selector& selector, Warnings& warnings) {
+  if (!options.fold || !selector.selects_all()) return std::nullopt;
+  Workload workload;
+  workload.element = options.round_to.count > 0 ? options.round_to : options.element_size;
+  SplitSizes splits;
+  Tolerated tolerated;
+  if (!scan_files(workload, paths, options, selector, splits, tolerated)) return std::nullopt;
+  tolerated.report(warnings);
+  return workload;
 }
 
 }  // namespace
@@ -217,9 +245,12 @@ Workload load_workload(const WorkloadOptions& options, Warnings& warnings) {
   if (std::optional<std::vector<RankFile>> files = read_files(paths, options, workload.names, tolerated)) {
     link_files(workload, std::move(*files), options, splits, tolerated);
   } else {
+    if (std::optional<Workload> folded = load_folded(paths, options, selector, warnings)) return std::move(*folded);
     tolerated = Tolerated();
     workload.names = Names();
-    scan_files(workload, paths, options, selector, splits, tolerated);
+    WorkloadOptions all = options;
+    all.fold = false;
+    scan_files(workload, paths, all, selector, splits, tolerated);
   }
   Warnings found;
   select_nodes(selector, workload.groups, workload.ranks, found);

@@ -138,10 +138,12 @@ struct RankTrace {
   bool ids_count_up = false;  ///< as far as is known: each node's id is one more than that of the node before it
   std::vector<Node> nodes;
   std::vector<uint32_t> communicating;  ///< the nodes that communicate, or did before the selection; ascending
+  std::vector<uint32_t> times;          ///< by node, of Workload::folded: for how many it stands; else empty
   std::vector<uint32_t> dependencies;
   std::vector<uint32_t> successor_begin;  ///< nodes.size() + 1 offsets into `successors`
   std::vector<uint32_t> successors;
 
+  uint32_t times_of(size_t node) const { return times.empty() ? 1 : times[node]; }
   std::span<const uint32_t> successors_of(uint32_t node) const {
     return {successors.data() + successor_begin[node], successors.data() + successor_begin[node + 1]};
   }
@@ -197,6 +199,9 @@ struct WorkloadOptions {
   uint64_t stream_above = UINT64_MAX;
   /// How far behind what it depends on a node may stand without being kept, in places; > 1. See NodeStream.
   uint32_t stream_reach = 16384;
+  /// For who looks at a workload and does not run it: of traces above `stream_above` each rank keeps one node of those
+  /// that communicate alike, where it can be told so that they could run. See Workload::folded.
+  bool fold = false;
   /// Called for each node as its file has it, in the order of the files; `place` counts from 0. For what Node leaves
   /// out; not of traces that stay in their files.
   std::function<void(RankId rank, uint32_t place, const TraceNode& node)> observe;
@@ -237,7 +242,11 @@ struct Workload {
   Bytes element = Bytes(1);          ///< where there are no `jobs`: every communication size is a multiple of it
   UnevenBlocks blocks;               ///< of collectives whose nodes have the attribute `comm_splits`
   std::vector<Streaming> streaming;  ///< of traces that stay in their files
-  std::vector<RequestMark> marks;    ///< rank by rank, in file order
+  /// Nodes are the first of those that communicate alike, without sequence, tag and order: it can be placed and
+  /// planned, and not run.
+  bool folded = false;
+  Bytes folded_names;              ///< what the names of all nodes that communicate take, where it is folded
+  std::vector<RequestMark> marks;  ///< rank by rank, in file order
   /// By JobId. Empty: all ranks are one job, JobId(0), without a name, which begins with the run.
   std::vector<Job> jobs;
 
@@ -262,7 +271,9 @@ struct Workload {
 ///
 /// Above `stream_above` nodes the files are read twice at most, with bounded memory beside the kept nodes, and it is an
 /// error, too, when references reach too far (see NodeStream). Traces whose collectives cannot run in the order of the
-/// files are loaded whole all the same, with a warning.
+/// files are loaded whole all the same, with a warning. With `fold` memory is bounded but for two bytes of each node
+/// that communicates, unless a selection, splits, nodes that stand before those that they depend on, many different
+/// ones, or something that is wrong ask for all of them.
 Workload load_workload(const WorkloadOptions& options, Warnings& warnings);
 
 }  // namespace rankwire

@@ -7,7 +7,7 @@ import unittest
 
 import chakra
 import traffic
-from rankwire import OK, USAGE, RankwireTest, rankwire, transformer
+from rankwire import OK, SOURCE, USAGE, RankwireTest, rankwire, transformer
 
 
 class Convert(RankwireTest):
@@ -41,6 +41,10 @@ class Pytorch(Convert):
         made = self.convert("pytorch", *host.glob("*.json"), *kineto.glob("*.json"))
         # A rank: 3 all-reduces, 1 all-to-all of equal parts and 4 of unequal ones.
         self.assertEqual((made["ranks"], made["collectives"], made["sends"], made["receives"]), (8, 8 * 8, 0, 0))
+        # As the document shows it.
+        shown = (f"{made['ranks']} ranks, {made['nodes']} nodes: {made['collectives']} collectives, 0 sends, 0 receives; "
+                 f"{made['bytes']} bytes\n")
+        self.assertIn(shown, (SOURCE / "docs/converting.md").read_text(encoding="utf-8"))
         exchanged = []  # by rank, the parts of the exchange that is uneven
         for rank in range(8):
             nodes = [n.attributes for n in chakra.read(f"{made['traces']}.{rank}.et") if n.type == chakra.COLLECTIVE]

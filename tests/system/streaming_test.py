@@ -7,7 +7,7 @@ import sqlite3
 import unittest
 
 import chakra
-from rankwire import USAGE, RankwireTest, rankwire, transformer
+from rankwire import OK, SOURCE, USAGE, RankwireTest, rankwire, transformer
 
 NEVER, ALWAYS = 1 << 40, 0
 
@@ -84,6 +84,33 @@ class Streaming(RankwireTest):
         record = {"messages": "all"}
         ports = {"count": 2, "device": "memory"}
         self.assert_the_same({"workload": {"generate": transformer()}, "ports": ports, "record": record})
+
+
+class Checking(RankwireTest):
+    """`check` keeps one operation of those that are alike, and says the same."""
+
+    def checked(self, path, stream_above):
+        above = f"workload.stream_above={stream_above}"
+        process = rankwire("check", path, "--no-measure", "--json", "--set", above)
+        self.assertEqual(process.returncode, OK, process.stderr)
+        report = json.loads(process.stdout)
+        del report["config"]["workload"]["stream_above"]
+        del report["memory"]  # nodes that stay in their files take none
+        return report
+
+    def test_the_same_is_said(self):
+        storage = {"ranks": 2, "checkpoint": {"every": 1}}
+        for step in (transformer(tied_embeddings="off"), transformer(), transformer(pipeline_parallel=1, storage=storage)):
+            config = {"workload": {"generate": step}, "ports": {"count": 2, "device": "memory"}}
+            with self.subTest(generate=step):
+                path = self.configuration(config)
+                self.assertEqual(self.checked(path, ALWAYS), self.checked(path, NEVER))
+
+    def test_the_same_is_said_of_what_needs_all(self):
+        for name in ("in_network", "impairments", "mixtral", "nccl"):
+            with self.subTest(name=name):
+                path = SOURCE / f"configs/{name}.yaml"
+                self.assertEqual(self.checked(path, ALWAYS), self.checked(path, NEVER))
 
 
 class WithoutOperations(RankwireTest):

@@ -131,6 +131,24 @@ TEST(Inspect, RankByRankIsTheSameWhereTimesAreRecorded) {
   EXPECT_EQ(whole.dump(1), parts.dump(1));
 }
 
+// Rank 0 has worked 1 ms longer than rank 1 when they meet, to which rank 1 comes 3 us late. Its clock is right.
+TEST(Inspect, RankByRankClocksAreThoseOfTheProfilers) {
+  constexpr uint64_t kNow = 1'700'000'000'000'000;
+  const auto rank = [](uint64_t before, uint64_t late) {
+    return Nodes{recorded(on_host(1), kNow - before, 2), recorded(kernel(2, {1}), kNow + 4, 10),
+                 recorded(all_reduce(3, {2}).integer("stream", 8), kNow + 14 + late, 20 - late),
+                 recorded(all_reduce(4, {3}).integer("stream", 8), kNow + 40, 9)};
+  };
+  const TraceSet set({rank(1000, 0), rank(0, 3)});
+  const CheckedSet checked = check(set);
+  const nlohmann::ordered_json whole = to_json(inspect(checked.set, checked.matches, {}));
+  const nlohmann::ordered_json parts = to_json(by_rank(set));
+  EXPECT_EQ(parts["stragglers"], whole["stragglers"]);
+  EXPECT_EQ(parts["stragglers"]["collectives"], 2);
+  EXPECT_EQ(parts["stragglers"]["clocks_set"], false);
+  EXPECT_EQ(parts["ranks"][1]["lateness"]["held_up_ps"], microseconds(3).ps);
+}
+
 // Of a schedule of its own, rank 0 does not wait for rank 1.
 TEST(Inspect, RankByRankNobodyWaitsInASchedule) {
   const Inspection inspection =
