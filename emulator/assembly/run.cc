@@ -12,6 +12,7 @@
 #include "dataplane/dpdk/environment.h"
 #include "emulator/assembly/background.h"
 #include "emulator/assembly/connection_cables.h"
+#include "emulator/assembly/device_run.h"
 #include "emulator/assembly/dilation.h"
 #include "emulator/assembly/execute.h"
 #include "emulator/assembly/impairments.h"
@@ -82,6 +83,16 @@ void require_machines(const ResolvedRun& resolved, const Machines* machines) {
     if (std::ranges::find(named, name) == named.end())
       fail_key(config.places, "ports", "none is on machine '{}', on which a process was started; they are on {}", name,
                fmt::join(named, ", "));
+}
+
+/// What the devices counted until the end of the run.
+void take_devices(DeviceCollector& collector, const RunConfig& config, Clock& clock, RunEnd& end,
+                  RunRecorder::Run& record) {
+  const std::vector<DeviceReadings> readings = collector.finish();
+  end.device_counters = device_counters_of(readings, config.device_counters, clock, config.dilation.factor);
+  for (const DeviceReadings& of_device : readings)
+    for (const std::string& warning : device_warnings(of_device)) record.warning(warning);
+  for (const std::string& warning : silent_ports(end.device_counters, config.device_counters)) record.warning(warning);
 }
 
 void require_ports(const RunConfig& config, const char* what) {
@@ -311,6 +322,12 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
   RealTimeTransports transports(setup_, *testbed, shares, impairments.get(), control.interrupted, live.get(), rates);
   if (live) control.look_on(live);
   const Workers workers{.shares = shares, .transports = transports.each(), .cpus = threads_.cpus};
+  const std::vector<DeviceCountersConfig>& devices = setup_.config.device_counters;
+  std::optional<DeviceCollector> collector;
+  if (!devices.empty() && (machines_ == nullptr || machines_->leads())) {
+    collector.emplace(device_sources(setup_.config), control.interrupted);
+    for (const std::string& trouble : collector->wait_for_first()) control.warned(trouble);
+  }
   RunResult result = execute_captured(setup_,
                                       {.fidelity = Fidelity::kEmulated,
                                        .clock_name = "real",
@@ -327,6 +344,7 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
                                        .complete =
                                            [&](RunEnd& end) {
                                              if (machine != nullptr) machine->counted(end);
+                                             if (collector) take_devices(*collector, setup_.config, clock, end, record);
                                            }},
                                       capture.c_str(), record, control);
   return {Fidelity::kEmulated, "", std::move(result)};

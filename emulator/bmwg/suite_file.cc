@@ -13,7 +13,7 @@
 #include "emulator/input/nearest_key.h"
 #include "emulator/input/syntax.h"
 #include "emulator/input/units.h"
-#include "emulator/suite/hook.h"
+#include "emulator/hooks/hook.h"
 #include "emulator/suite/suite.h"
 
 namespace rankwire {

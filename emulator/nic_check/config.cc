@@ -15,7 +15,7 @@
 #include "emulator/input/tree.h"
 #include "emulator/nic_check/agent_token.h"
 #include "emulator/nic_check/line_socket.h"
-#include "emulator/suite/hook.h"
+#include "emulator/hooks/hook.h"
 
 namespace rankwire {
 namespace {
