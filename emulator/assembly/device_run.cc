@@ -24,18 +24,18 @@ std::chrono::milliseconds milliseconds_of(Duration time) {
   return std::chrono::milliseconds((time.ps + milliseconds(1).ps - 1) / milliseconds(1).ps);
 }
 
-CounterNames names_of(const DeviceCountersConfig& device) {
+CounterNames counter_names_of(const DeviceCountersConfig& device) {
   std::map<std::string, DeviceMetric> own;
   for (const auto& [name, metric] : device.metrics) own[name] = device_metric(metric).value_or(DeviceMetric::kOther);
   return CounterNames(std::move(own));
 }
 
-const char* name_of(GnmiMode mode) {
+const char* gnmi_name(GnmiMode mode) {
   if (mode == GnmiMode::kOnChange) return "on_change";
   return mode == GnmiMode::kSample ? "sample" : "target_defined";
 }
 
-const char* name_of(GnmiEncoding encoding) {
+const char* gnmi_name(GnmiEncoding encoding) {
   if (encoding == GnmiEncoding::kJson) return "json";
   return encoding == GnmiEncoding::kProto ? "proto" : "json_ietf";
 }
@@ -45,8 +45,8 @@ std::vector<std::string> gnmi_command(const DeviceCountersConfig& device) {
   GnmiOptions options{.target = gnmi.target,
                       .paths = gnmi.paths,
                       .path_target = gnmi.path_target,
-                      .mode = name_of(gnmi.mode),
-                      .encoding = name_of(gnmi.encoding),
+                      .mode = gnmi_name(gnmi.mode),
+                      .encoding = gnmi_name(gnmi.encoding),
                       .interval_ns = static_cast<uint64_t>(device.interval.ps / 1000),
                       .patience_ns = static_cast<uint64_t>(device.patience.ps / 1000),
                       .tls = gnmi.tls,
@@ -127,7 +127,7 @@ std::vector<DeviceSourceOptions> device_sources(const RunConfig& config) {
     source.interval = milliseconds_of(device.interval);
     source.patience = milliseconds_of(device.patience);
     source.settle = milliseconds_of(device.settle);
-    source.names = names_of(device);
+    source.names = counter_names_of(device);
     source.rows = device.rows;
   }
   return sources;

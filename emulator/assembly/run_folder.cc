@@ -32,7 +32,7 @@ constexpr auto kDrawnFiles = std::to_array<std::string_view>(
      "traffic.csv",   "stalls.json",    "hardware.csv",      "impairments.csv", "queues.csv",
      "jobs.csv",      "shared.csv",     "shared_ports.csv",  "background.csv",  "timeline.json",
      "report.html",   "report.md",      "requests.csv",      "collective.csv",  "port_rates.csv",
-     "allowances.csv"});
+     "allowances.csv", "device_counters.csv"});
 
 /// What an earlier run, sweep, study or interference matrix left in a folder; empty: nothing.
 std::string found_in(const fs::path& folder) {
