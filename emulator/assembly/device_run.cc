@@ -88,7 +88,7 @@ class RunTimes {
   const int64_t dilation_;
 };
 
-DeviceInfo info_of(const DeviceReadings& readings, const DeviceClock& clock) {
+DeviceInfo info_of(const DeviceReadings& readings, const DeviceClockFit& clock) {
   const DeviceSeries& series = readings.series;
   DeviceInfo info{.name = readings.name,
                   .kind = readings.kind,
@@ -139,7 +139,7 @@ DeviceCounters device_counters_of(const std::vector<DeviceReadings>& readings,
   const RunTimes times(clock, dilation);
   for (uint32_t d = 0; d < readings.size(); ++d) {
     const DeviceSeries& series = readings[d].series;
-    const DeviceClock fitted = fit_device_clock(series.samples(), readings[d].round_trip_ns);
+    const DeviceClockFit fitted = fit_device_clock(series.samples(), readings[d].round_trip_ns);
     all.devices.push_back(info_of(readings[d], fitted));
     const size_t first = all.counters.size();
     for (const DeviceSeries::Series& of : series.series()) {

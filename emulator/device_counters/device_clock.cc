@@ -34,7 +34,7 @@ class Fit {
     clock_.times.resize(samples.size());
   }
 
-  DeviceClock run() && {
+  DeviceClockFit run() && {
     std::vector<size_t> stamped;
     for (size_t i = 0; i < samples_.size(); ++i) {
       if (samples_[i].stamp) {
@@ -92,7 +92,7 @@ class Fit {
       return {bounds.high - (bounds.high - bounds.low) / 2, width - width / 2 + drift};
     }
     if (!round_trip_) return {bounds.high, std::nullopt};
-    return {bounds.high - *round_trip_ / 2, *round_trip_ - *round_trip_ / 2 + drift};
+    return {bounds.high - *round_trip_, *round_trip_ + drift};
   }
 
   /// Those from `first` on that are of one clock as it runs; the first that is not.
@@ -125,13 +125,13 @@ class Fit {
   const std::span<const SampleTimes> samples_;
   const std::optional<int64_t> round_trip_;
   const int64_t tolerance_;
-  DeviceClock clock_;
+  DeviceClockFit clock_;
   std::optional<Offset> before_;
 };
 
 }  // namespace
 
-DeviceClock fit_device_clock(std::span<const SampleTimes> samples, std::optional<int64_t> round_trip) {
+DeviceClockFit fit_device_clock(std::span<const SampleTimes> samples, std::optional<int64_t> round_trip) {
   return Fit(samples, round_trip).run();
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "emulator/device_counters/sample_line.h"
 #include "emulator/hooks/hook.h"
+#include "emulator/hooks/hook_process.h"
 
 namespace rankwire {
 namespace {
@@ -117,8 +118,10 @@ void DeviceSource::take_sample(std::string_view text, const SampleTimes& times) 
   if (sample.values.empty() && sample.round_trip_ns) return;
   SampleTimes of_sample = times;
   of_sample.stamp = sample.stamp_ns;
+  if (sample.arrived_ns && !times.asked) of_sample.arrived = std::min(*sample.arrived_ns, times.arrived);
+  if (sample.within_ns && !of_sample.asked) of_sample.asked = of_sample.arrived - *sample.within_ns;
   series_.add(of_sample, sample.values);
-  last_arrival_ = times.arrived;
+  last_arrival_ = of_sample.arrived;
   const std::lock_guard lock(mutex_);
   ++samples_;
   if (skipped_.empty()) skipped_ = sample.skipped;
@@ -172,15 +175,15 @@ void DeviceSource::take_lines(std::string& text) {
 }
 
 void DeviceSource::read_stream() {
-  ChildProcess child("command", options_.stream);
+  HookProcess child("command", options_.stream);
   const auto latest = SteadyClock::now() + options_.patience;
   bool has_said = false;
   while (!is_done()) {
     const std::optional<int> status = child.listen(kSlice);
     has_said = has_said || child.said.find('\n') != std::string::npos;
     take_lines(child.said);
-    if (child.complained.size() > ChildProcess::kMostOutput / 2)
-      child.complained.erase(0, ChildProcess::kMostOutput / 4);
+    if (child.complained.size() > HookProcess::kMostOutput / 2)
+      child.complained.erase(0, HookProcess::kMostOutput / 4);
     if (child.prints_too_much()) fail_run("it printed a line of more than 1 MiB");
     if (status) fail_run("'{}' ended with status {}; {}", options_.stream[0], *status, words_of_hook(child.complained));
     if (!has_said && SteadyClock::now() > latest)
@@ -196,8 +199,10 @@ void DeviceSource::read_streams() {
       read_stream();
     } catch (const Error& error) {
       failed(error.what());
-      pause_until(SteadyClock::now() + std::max(kBeforeRestart, options_.interval));
     }
+    pause_until(SteadyClock::now() + std::max(kBeforeRestart, options_.interval));
+    const std::lock_guard lock(mutex_);
+    if (ending_) return;
   }
 }
 

@@ -13,7 +13,6 @@
 
 #include "emulator/device_counters/counter_names.h"
 #include "emulator/device_counters/device_series.h"
-#include "emulator/hooks/child_process.h"
 
 namespace rankwire {
 

@@ -77,8 +77,11 @@ void add_port(DeviceSample& sample, const std::string& port, const Json& counter
 DeviceSample parse_device_sample(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) fail_run("it printed no JSON object");
-  DeviceSample sample{
-      .stamp_ns = nanoseconds_of(json, "time_ns"), .round_trip_ns = nanoseconds_of(json, "round_trip_ns"), .values = {}};
+  DeviceSample sample{.stamp_ns = nanoseconds_of(json, "time_ns"),
+                      .arrived_ns = nanoseconds_of(json, "arrived_ns"),
+                      .within_ns = nanoseconds_of(json, "within_ns"),
+                      .round_trip_ns = nanoseconds_of(json, "round_trip_ns"),
+                      .values = {}};
   const auto counters = json.find("counters");
   if (counters == json.end()) {
     if (!sample.round_trip_ns) fail_run("its JSON object has no 'counters'");

@@ -20,6 +20,8 @@ struct DeviceValue {
 
 struct DeviceSample {
   std::optional<int64_t> stamp_ns;       ///< when the device read its counters, by its clock; any time may be 0
+  std::optional<int64_t> arrived_ns;     ///< at the program that prints it, by this machine's monotonic clock
+  std::optional<int64_t> within_ns;      ///< so old it is at most when it is printed
   std::optional<int64_t> round_trip_ns;  ///< of a question to the device and its answer, the shortest so far
   std::vector<DeviceValue> values;
   std::string skipped = {};  ///< the first value that is no whole number from 0 to 2^64 - 1, "PORT: NAME"; empty: none

@@ -29,6 +29,10 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kQuestions = 3, kMostMessage = 16 << 20, kKeepAliveMs = 10'000;
 
+int64_t ns_of(SteadyClock::duration time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+}
+
 std::string contents_of(const std::string& file, const char* key) {
   if (file.empty()) return {};
   std::ifstream stream(file, std::ios::binary);
@@ -121,11 +125,12 @@ class Subscriber {
       call->Read(&buffer, this);
       is_well = await(context, is_first ? std::optional(latest) : std::nullopt);
       if (!is_well) break;
+      const auto arrived = SteadyClock::now();
       is_first = false;
       gnmi::SubscribeResponse response;
       if (!response.ParseFromString(bytes_of(buffer))) fail_run("{}: sent what is no message of gNMI", options_.target);
       is_synchronised = is_synchronised || response.sync_response();
-      if (response.has_update() && !tell(response.update(), is_synchronised, asked)) return;
+      if (response.has_update() && !tell(response.update(), is_synchronised, asked, arrived)) return;
     }
     grpc::Status status;
     call->Finish(&status, this);
@@ -188,7 +193,7 @@ class Subscriber {
       call->StartCall();
       call->Finish(&answer, &status, this);
       await(context, begin + patience_ + std::chrono::seconds(1));
-      const int64_t took = std::chrono::duration_cast<std::chrono::nanoseconds>(SteadyClock::now() - begin).count();
+      const int64_t took = ns_of(SteadyClock::now() - begin);
       const grpc::StatusCode code = status.error_code();
       if (code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::DEADLINE_EXCEEDED)
         fail_run("{}: {}", options_.target, reason_of(status));
@@ -198,14 +203,15 @@ class Subscriber {
   }
 
   /// Of what has changed some time ago the device sends first how it is now, with the stamp of then.
-  bool tell(const gnmi::Notification& notification, bool is_synchronised, SteadyClock::time_point asked) const {
+  bool tell(const gnmi::Notification& notification, bool is_synchronised, SteadyClock::time_point asked,
+            SteadyClock::time_point arrived) const {
     Json line{{"counters", counters_of(notification, options_.ports)}};
     if (line["counters"].empty()) return true;
+    line["arrived_ns"] = ns_of(arrived.time_since_epoch());
     if (options_.mode == "sample" || is_synchronised) {
       if (notification.timestamp() > 0) line["time_ns"] = notification.timestamp();
     } else {
-      line["within_ns"] =
-          std::chrono::duration_cast<std::chrono::nanoseconds>(SteadyClock::now() - asked).count();
+      line["within_ns"] = ns_of(arrived - asked);
     }
     return print(line);
   }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "emulator/hooks/child_process.h"
+#include "emulator/hooks/hook_process.h"
 
 namespace rankwire {
 namespace {
@@ -52,7 +52,7 @@ std::string words_of_hook(std::string_view printed) {
 std::string run_hook(std::string_view what, const std::string& command, std::chrono::milliseconds patience,
                      const std::atomic<bool>& interrupted) {
   constexpr std::chrono::milliseconds kSlice{10};
-  ChildProcess hook(what, split_command(command));
+  HookProcess hook(what, split_command(command));
   const auto end = std::chrono::steady_clock::now() + patience;
   std::optional<int> status;
   while (!status && !hook.prints_too_much() && std::chrono::steady_clock::now() < end && !interrupted)

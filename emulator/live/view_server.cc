@@ -38,7 +38,7 @@ void not_here(httplib::Response& response) {
 }  // namespace
 
 const char* type_of_run_file(std::string_view name) {
-  static constexpr std::array<std::string_view, 24> kTables = {
+  static constexpr std::array<std::string_view, 25> kTables = {
       "operations.csv", "flows.csv",           "ranks.csv",        "ports.csv",       "latency.csv",
       "losses.csv",     "traffic.csv",         "hardware.csv",     "impairments.csv", "queues.csv",
       "jobs.csv",       "shared.csv",          "shared_ports.csv", "background.csv",  "critical_path.csv",

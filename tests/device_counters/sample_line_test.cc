@@ -20,10 +20,12 @@ using ::testing::UnorderedElementsAre;
 
 TEST(SampleLine, HasPortsCountersAndQueues) {
   const DeviceSample sample = parse_device_sample(
-      R"({"time_ns": 1700000000123456789, "round_trip_ns": 5, "counters":
+      R"({"time_ns": 1700000000123456789, "arrived_ns": 8, "within_ns": 9, "round_trip_ns": 5, "counters":
           {"Ethernet0": {"drops": 3, "pfc_rx": {"3": "17", "4": 18446744073709551615}, "gone": null, "mtu": 9100.0},
            "Ethernet4": {"oper_status": "up", "half": 0.5, "below": -1}}})");
   EXPECT_EQ(sample.stamp_ns, 1'700'000'000'123'456'789);
+  EXPECT_EQ(sample.arrived_ns, 8);
+  EXPECT_EQ(sample.within_ns, 9);
   EXPECT_EQ(sample.round_trip_ns, 5);
   EXPECT_THAT(sample.values, UnorderedElementsAre(DeviceValue{"Ethernet0", "", "drops", 3},
                                                   DeviceValue{"Ethernet0", "3", "pfc_rx", 17},

@@ -1,4 +1,4 @@
-#include "emulator/hooks/child_process.h"
+#include "emulator/hooks/hook_process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -22,7 +22,7 @@ std::pair<int, int> make_pipe() {
   return {ends[0], ends[1]};
 }
 
-void take(PipeEnd& from, std::string& text) {
+void take(HookPipe& from, std::string& text) {
   std::array<char, 4096> buffer;
   const ssize_t n = read(from.get(), buffer.data(), buffer.size());
   if (n > 0) text.append(buffer.data(), static_cast<size_t>(n));
@@ -31,23 +31,23 @@ void take(PipeEnd& from, std::string& text) {
 
 }  // namespace
 
-void PipeEnd::close() {
+void HookPipe::close() {
   if (number_ >= 0) ::close(std::exchange(number_, -1));
 }
 
-ChildProcess::ChildProcess(std::string_view what, const std::vector<std::string>& words)
-    : ChildProcess(what, words, make_pipe(), make_pipe()) {}
+HookProcess::HookProcess(std::string_view what, const std::vector<std::string>& words)
+    : HookProcess(what, words, make_pipe(), make_pipe()) {}
 
-ChildProcess::~ChildProcess() {
+HookProcess::~HookProcess() {
   if (pid_ <= 0) return;
   kill(-pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
 }
 
-ChildProcess::ChildProcess(std::string_view what, const std::vector<std::string>& words, std::pair<int, int> output,
+HookProcess::HookProcess(std::string_view what, const std::vector<std::string>& words, std::pair<int, int> output,
                            std::pair<int, int> errors)
     : output_(output.first), errors_(errors.first) {
-  const PipeEnd output_end(output.second), errors_end(errors.second);
+  const HookPipe output_end(output.second), errors_end(errors.second);
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -68,7 +68,7 @@ ChildProcess::ChildProcess(std::string_view what, const std::vector<std::string>
   fail_run("{}: '{}' cannot be started: {}", what, words[0], std::strerror(error));
 }
 
-std::optional<int> ChildProcess::listen(std::chrono::milliseconds patience) {
+std::optional<int> HookProcess::listen(std::chrono::milliseconds patience) {
   int status = 0;
   const bool has_ended = pid_ > 0 && waitpid(pid_, &status, WNOHANG) != 0;
   if (has_ended) pid_ = 0;
@@ -80,7 +80,7 @@ std::optional<int> ChildProcess::listen(std::chrono::milliseconds patience) {
 }
 
 /// False where nothing came within `patience`.
-bool ChildProcess::take_what_is_there(std::chrono::milliseconds patience) {
+bool HookProcess::take_what_is_there(std::chrono::milliseconds patience) {
   // poll() passes over descriptors that are negative.
   std::array<pollfd, 2> descriptors{{{output_.get(), POLLIN, 0}, {errors_.get(), POLLIN, 0}}};
   if (poll(descriptors.data(), descriptors.size(), static_cast<int>(patience.count())) <= 0) return false;

@@ -13,12 +13,12 @@
 namespace rankwire {
 
 /// A descriptor of a pipe.
-class PipeEnd {
+class HookPipe {
  public:
-  explicit PipeEnd(int number) : number_(number) {}
-  ~PipeEnd() { close(); }
-  PipeEnd(const PipeEnd&) = delete;
-  PipeEnd& operator=(const PipeEnd&) = delete;
+  explicit HookPipe(int number) : number_(number) {}
+  ~HookPipe() { close(); }
+  HookPipe(const HookPipe&) = delete;
+  HookPipe& operator=(const HookPipe&) = delete;
   int get() const { return number_; }
   void close();
 
@@ -28,17 +28,17 @@ class PipeEnd {
 
 /// A process in a group of its own, started without a shell and with an empty standard input. Belongs to one thread.
 /// Destroying it kills the process, with its children that are still in its group.
-class ChildProcess {
+class HookProcess {
  public:
   /// The most that is kept of what it has printed, or complained of, and nobody has taken.
   static constexpr size_t kMostOutput = size_t{1} << 20;
 
   /// `words`: the program, looked for in PATH, and its arguments. Throws Error(kRun) naming `what` when it cannot be
   /// started.
-  ChildProcess(std::string_view what, const std::vector<std::string>& words);
-  ~ChildProcess();
-  ChildProcess(const ChildProcess&) = delete;
-  ChildProcess& operator=(const ChildProcess&) = delete;
+  HookProcess(std::string_view what, const std::vector<std::string>& words);
+  ~HookProcess();
+  HookProcess(const HookProcess&) = delete;
+  HookProcess& operator=(const HookProcess&) = delete;
 
   /// Waits at most `patience` for output, and appends it to `said` and `complained`. Absent while it runs; once it has
   /// ended, and all that it had printed by then is read, its exit status, 128 + n if signal n ended it. A child that it
@@ -50,11 +50,11 @@ class ChildProcess {
   std::string said, complained;  ///< standard output and error; whoever listens may take from them
 
  private:
-  ChildProcess(std::string_view what, const std::vector<std::string>& words, std::pair<int, int> output,
+  HookProcess(std::string_view what, const std::vector<std::string>& words, std::pair<int, int> output,
                std::pair<int, int> errors);
   bool take_what_is_there(std::chrono::milliseconds patience);
 
-  PipeEnd output_, errors_;
+  HookPipe output_, errors_;
   pid_t pid_ = 0;
 };
 
