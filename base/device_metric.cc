@@ -5,7 +5,8 @@
 namespace rankwire {
 namespace {
 
-constexpr std::array<const char*, 7> kNames = {"other", "queue_depth", "ecn_marked", "pfc_rx", "pfc_tx", "drops", "ignored"};
+constexpr std::array<const char*, 7> kNames = {"other",  "queue_depth", "ecn_marked", "pfc_rx",
+                                               "pfc_tx", "drops",       "ignored"};
 
 }  // namespace
 

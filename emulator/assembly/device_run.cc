@@ -70,9 +70,7 @@ int64_t ns_of(std::chrono::nanoseconds since) {
 class RunTimes {
  public:
   RunTimes(Clock& clock, uint32_t dilation)
-      : run_(clock.now()),
-        steady_(ns_of(std::chrono::steady_clock::now().time_since_epoch())),
-        dilation_(dilation) {}
+      : run_(clock.now()), steady_(ns_of(std::chrono::steady_clock::now().time_since_epoch())), dilation_(dilation) {}
 
   Time time(int64_t steady_ns) const {
     return run_ + Duration(std::clamp(steady_ns - steady_, -kLongestNs, kLongestNs) * 1000 / dilation_);
@@ -158,8 +156,7 @@ DeviceCounters device_counters_of(const std::vector<DeviceReadings>& readings,
     }
   }
   // A clock that was set back may have put one sample before another.
-  for (DeviceCounterRows& counter : all.counters)
-    std::ranges::stable_sort(counter.values, {}, &DeviceValueRow::time);
+  for (DeviceCounterRows& counter : all.counters) std::ranges::stable_sort(counter.values, {}, &DeviceValueRow::time);
   return all;
 }
 
@@ -174,8 +171,8 @@ std::vector<std::string> silent_ports(const DeviceCounters& counters,
       if (std::ranges::none_of(counters.counters, is_it)) silent.push_back("'" + port + "'");
     }
     if (!silent.empty())
-      warnings.push_back(fmt::format("device_counters '{}': nothing was counted of {}", devices[d].name,
-                                     fmt::join(silent, ", ")));
+      warnings.push_back(
+          fmt::format("device_counters '{}': nothing was counted of {}", devices[d].name, fmt::join(silent, ", ")));
   }
   return warnings;
 }

@@ -38,9 +38,8 @@ std::string device_line(const DeviceInfo& device, const DeviceAnswer& answer, co
   if (device.samples == 0) return fmt::format("device {}: no sample", device.name);
   std::vector<std::string> counters;
   for (const auto& [metric, count] : answer.counters) counters.push_back(fmt::format("{} {}", count, metric));
-  return fmt::format("device {}: {}; counters: {}; times within {}", device.name,
-                     counted(answer.ports.size(), "port"), fmt::join(counters, ", "),
-                     error ? readable(*error) : "what is not known");
+  return fmt::format("device {}: {}; counters: {}; times within {}", device.name, counted(answer.ports.size(), "port"),
+                     fmt::join(counters, ", "), error ? readable(*error) : "what is not known");
 }
 
 }  // namespace

@@ -28,9 +28,7 @@ struct Offset {
 class Fit {
  public:
   Fit(std::span<const SampleTimes> samples, std::optional<int64_t> round_trip)
-      : samples_(samples),
-        round_trip_(round_trip),
-        tolerance_(std::max(kLeastStep, 2 * round_trip.value_or(0))) {
+      : samples_(samples), round_trip_(round_trip), tolerance_(std::max(kLeastStep, 2 * round_trip.value_or(0))) {
     clock_.times.resize(samples.size());
   }
 

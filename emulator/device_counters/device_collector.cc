@@ -53,14 +53,15 @@ std::vector<std::string> device_warnings(const DeviceReadings& readings) {
     warnings.push_back(fmt::format("device_counters '{}': {}", readings.name, text));
   };
   if (readings.failures > 0)
-    warn(fmt::format("{} of {} samples failed; the first: {}", readings.failures,
-                     readings.failures + readings.samples, readings.first_failure));
+    warn(fmt::format("{} of {} samples failed; the first: {}", readings.failures, readings.failures + readings.samples,
+                     readings.first_failure));
   if (!readings.skipped.empty())
     warn(fmt::format("values that are no whole numbers are left out; the first: {}", readings.skipped));
   if (readings.series.lost() > 0)
-    warn(fmt::format("{} values of counters are not in the record, which has no row for them: raise 'rows', to two for "
-                     "each counter at least",
-                     readings.series.lost()));
+    warn(
+        fmt::format("{} values of counters are not in the record, which has no row for them: raise 'rows', to two for "
+                    "each counter at least",
+                    readings.series.lost()));
   return warnings;
 }
 

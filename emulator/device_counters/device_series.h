@@ -37,9 +37,9 @@ class DeviceSeries {
 
   const std::vector<Series>& series() const { return series_; }
   const std::vector<SampleTimes>& samples() const { return samples_; }
-  const std::vector<Row>& rows() const { return rows_; }  ///< in the order of samples
-  uint64_t lost() const { return lost_; }                 ///< values of series for which there was no room
-  uint64_t samples_together() const { return together_; } ///< that a sample stands for
+  const std::vector<Row>& rows() const { return rows_; }   ///< in the order of samples
+  uint64_t lost() const { return lost_; }                  ///< values of series for which there was no room
+  uint64_t samples_together() const { return together_; }  ///< that a sample stands for
 
  private:
   struct Last {

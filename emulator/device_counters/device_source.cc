@@ -182,8 +182,7 @@ void DeviceSource::read_stream() {
     const std::optional<int> status = child.listen(kSlice);
     has_said = has_said || child.said.find('\n') != std::string::npos;
     take_lines(child.said);
-    if (child.complained.size() > HookProcess::kMostOutput / 2)
-      child.complained.erase(0, HookProcess::kMostOutput / 4);
+    if (child.complained.size() > HookProcess::kMostOutput / 2) child.complained.erase(0, HookProcess::kMostOutput / 4);
     if (child.prints_too_much()) fail_run("it printed a line of more than 1 MiB");
     if (status) fail_run("'{}' ended with status {}; {}", options_.stream[0], *status, words_of_hook(child.complained));
     if (!has_said && SteadyClock::now() > latest)

@@ -19,9 +19,9 @@ namespace rankwire {
 /// How a device's counters are had.
 struct DeviceSourceOptions {
   std::string name;
-  std::string kind;                ///< "command", "stream" or "gnmi", for the record
-  std::string command;             ///< that prints one sample, as run_hook takes it; empty: `stream`
-  std::vector<std::string> stream; ///< program and arguments that print a line a sample, as long as they run
+  std::string kind;                 ///< "command", "stream" or "gnmi", for the record
+  std::string command;              ///< that prints one sample, as run_hook takes it; empty: `stream`
+  std::vector<std::string> stream;  ///< program and arguments that print a line a sample, as long as they run
   std::chrono::milliseconds interval{100};
   std::chrono::milliseconds patience{10'000};  ///< with a call, or with a stream until its first sample
   std::chrono::milliseconds settle{0};         ///< from the end of the run to the last sample

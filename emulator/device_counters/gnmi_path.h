@@ -34,8 +34,8 @@ struct GnmiCounter {
 
 /// The port is the key of the first element that has one, and the queue that of the last behind it; the name is that of
 /// the elements behind the port, by "/", without prefixes "MODULE:". Without keys the port is the first element that is
-/// one of `ports`, or one with ":N" or "|N" behind it, N being the queue; else that behind the first: COUNTERS/Ethernet0/NAME
-/// of SONiC. Absent where there is no port, or nothing behind it.
+/// one of `ports`, or one with ":N" or "|N" behind it, N being the queue; else that behind the first:
+/// COUNTERS/Ethernet0/NAME of SONiC. Absent where there is no port, or nothing behind it.
 std::optional<GnmiCounter> counter_of_path(std::span<const GnmiElement> path, std::span<const std::string> ports);
 
 }  // namespace rankwire

@@ -143,8 +143,7 @@ class Subscriber {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMostMessage);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepAliveMs);
-    if (!options.tls)
-      return grpc::CreateCustomChannel(options.target, grpc::InsecureChannelCredentials(), arguments);
+    if (!options.tls) return grpc::CreateCustomChannel(options.target, grpc::InsecureChannelCredentials(), arguments);
     grpc::SslCredentialsOptions tls;
     tls.pem_root_certs = contents_of(options.ca, "ca");
     tls.pem_cert_chain = contents_of(options.certificate, "certificate");

@@ -45,7 +45,7 @@ HookProcess::~HookProcess() {
 }
 
 HookProcess::HookProcess(std::string_view what, const std::vector<std::string>& words, std::pair<int, int> output,
-                           std::pair<int, int> errors)
+                         std::pair<int, int> errors)
     : output_(output.first), errors_(errors.first) {
   const HookPipe output_end(output.second), errors_end(errors.second);
   std::vector<char*> arguments;

@@ -51,7 +51,7 @@ class HookProcess {
 
  private:
   HookProcess(std::string_view what, const std::vector<std::string>& words, std::pair<int, int> output,
-               std::pair<int, int> errors);
+              std::pair<int, int> errors);
   bool take_what_is_there(std::chrono::milliseconds patience);
 
   HookPipe output_, errors_;

@@ -15,10 +15,10 @@ void describe_gnmi(Visitor& visit, GnmiConfig& gnmi) {
               Choice<GnmiMode>{{{"sample", GnmiMode::kSample},
                                 {"on_change", GnmiMode::kOnChange},
                                 {"target_defined", GnmiMode::kTargetDefined}}});
-  visit.field("encoding", gnmi.encoding,
-              Choice<GnmiEncoding>{{{"json_ietf", GnmiEncoding::kJsonIetf},
-                                    {"json", GnmiEncoding::kJson},
-                                    {"proto", GnmiEncoding::kProto}}});
+  visit.field(
+      "encoding", gnmi.encoding,
+      Choice<GnmiEncoding>{
+          {{"json_ietf", GnmiEncoding::kJsonIetf}, {"json", GnmiEncoding::kJson}, {"proto", GnmiEncoding::kProto}}});
   visit.field("tls", gnmi.tls, on_or_off());
   visit.field("ca", gnmi.ca, FilePathOrNone{});
   visit.field("certificate", gnmi.certificate, FilePathOrNone{});

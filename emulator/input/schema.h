@@ -332,9 +332,8 @@ void describe_run(Visitor& visit, RunConfig& config) {
     keys.list("eal_arguments", config.dpdk.eal_arguments, Text{});
   });
   visit.texts("dut", config.dut);
-  visit.optional_items("device_counters", config.device_counters, [](auto& keys, DeviceCountersConfig& device) {
-    describe_device_counters(keys, device);
-  });
+  visit.optional_items("device_counters", config.device_counters,
+                       [](auto& keys, DeviceCountersConfig& device) { describe_device_counters(keys, device); });
 }
 
 template <class Visitor>

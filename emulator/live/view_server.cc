@@ -43,8 +43,7 @@ const char* type_of_run_file(std::string_view name) {
       "losses.csv",     "traffic.csv",         "hardware.csv",     "impairments.csv", "queues.csv",
       "jobs.csv",       "shared.csv",          "shared_ports.csv", "background.csv",  "critical_path.csv",
       "slack.csv",      "slow_operations.csv", "sweep.csv",        "study.csv",       "interference.csv",
-      "requests.csv",   "collective.csv",      "port_rates.csv",   "allowances.csv",
-      "device_counters.csv"};
+      "requests.csv",   "collective.csv",      "port_rates.csv",   "allowances.csv",  "device_counters.csv"};
   if (name == "report.html") return kPage;
   if (name == "summary.json" || name == "timeline.json" || name == "stalls.json") return "application/json";
   if (name == "report.md") return "text/plain; charset=utf-8";

@@ -15,9 +15,9 @@ namespace rankwire {
 struct DeviceInfo {
   std::string name, kind;  ///< kind: "command", "stream" or "gnmi"
   uint64_t samples = 0, failures = 0;
-  uint64_t samples_together = 1;  ///< that a row stands for, as doubled when rows ran out
-  uint64_t lost = 0;              ///< values for which even that made no room
-  bool stamped = false;           ///< samples carry the device's own time
+  uint64_t samples_together = 1;          ///< that a row stands for, as doubled when rows ran out
+  uint64_t lost = 0;                      ///< values for which even that made no room
+  bool stamped = false;                   ///< samples carry the device's own time
   std::optional<int64_t> clock_ahead_ns;  ///< of this machine's time of day, in the end; absent without stamps
   std::optional<Duration> round_trip;     ///< of a question to the device, the shortest
   uint32_t clock_steps = 0;               ///< times that the device's clock was set

@@ -44,8 +44,8 @@ std::string ahead_text(const DeviceInfo& device) {
   // A device may count from its start: that is told in days.
   constexpr double kDay = 86'400e9;
   const auto size = std::abs(static_cast<double>(ns));
-  const std::string text = size > kDay ? fmt::format("{:.1f} days", size / kDay)
-                                       : readable(nanoseconds(static_cast<int64_t>(size)));
+  const std::string text =
+      size > kDay ? fmt::format("{:.1f} days", size / kDay) : readable(nanoseconds(static_cast<int64_t>(size)));
   return text + (ns < 0 ? " behind" : " ahead");
 }
 
@@ -64,8 +64,8 @@ std::string devices_table(const DeviceCounters& counters) {
                               {"Clock set"}});
   for (uint32_t d = 0; d < counters.devices.size(); ++d) {
     const DeviceInfo& device = counters.devices[d];
-    table.add({device.name, device.kind, device.samples, device.failures, ahead_text(device), clock_error_text(counters, d),
-               device.clock_steps});
+    table.add({device.name, device.kind, device.samples, device.failures, ahead_text(device),
+               clock_error_text(counters, d), device.clock_steps});
   }
   return std::move(table).finish();
 }
@@ -85,12 +85,12 @@ std::string device_pictures(const std::vector<DevicePortStatistics>& ports, Time
   std::vector<ColumnPlot> plots;
   for (size_t i = 0; i < std::min(ports.size(), kDrawnDevicePorts); ++i) {
     const DevicePortStatistics& port = ports[i];
-    ColumnPlot& plot = plots.emplace_back(ColumnPlot{
-        .name = port.port,
-        .unit = port.own_port.empty() ? port.device : fmt::format("{}, to {}", port.device, port.own_port),
-        .filled = {},
-        .line = {},
-        .bars = {{"rc", port.paused_column}, {"ex", port.marked_column}, {"lost", port.dropped_column}}});
+    ColumnPlot& plot = plots.emplace_back(
+        ColumnPlot{.name = port.port,
+                   .unit = port.own_port.empty() ? port.device : fmt::format("{}, to {}", port.device, port.own_port),
+                   .filled = {},
+                   .line = {},
+                   .bars = {{"rc", port.paused_column}, {"ex", port.marked_column}, {"lost", port.dropped_column}}});
     for (const double bytes : port.queue_column) plot.filled.push_back(longest > 0 ? bytes / longest : 0);
   }
   return fmt::format(
@@ -102,7 +102,7 @@ std::string device_pictures(const std::vector<DevicePortStatistics>& ports, Time
 }
 
 std::string device_ports_table(const RunReader& record, const RecordedRun& run,
-                        const std::vector<DevicePortStatistics>& ports) {
+                               const std::vector<DevicePortStatistics>& ports) {
   HtmlTable table("device ports", {{"Device", HtmlColumn::kText},
                                    {"Its port", HtmlColumn::kText},
                                    {"Our port", HtmlColumn::kText},
@@ -122,8 +122,9 @@ std::string device_ports_table(const RunReader& record, const RecordedRun& run,
     const auto here = [&](uint64_t OwnPortView::*value) { return own ? HtmlCell((*own).*value) : HtmlCell("-"); };
     table.add({port.device, port.port, port.own_port.empty() ? "-" : port.own_port,
                port.longest_queue ? HtmlCell(Bytes(static_cast<int64_t>(*port.longest_queue))) : HtmlCell("-"),
-               count_cell(port.marked), here(&OwnPortView::marks), count_cell(port.pfc_tx), here(&OwnPortView::pause_rx),
-               count_cell(port.pfc_rx), here(&OwnPortView::pause_tx), count_cell(port.dropped), here(&OwnPortView::lost)});
+               count_cell(port.marked), here(&OwnPortView::marks), count_cell(port.pfc_tx),
+               here(&OwnPortView::pause_rx), count_cell(port.pfc_rx), here(&OwnPortView::pause_tx),
+               count_cell(port.dropped), here(&OwnPortView::lost)});
   }
   return html_shown_of(listed, ports.size(), "device_counters.csv") + std::move(table).finish();
 }
@@ -183,11 +184,10 @@ std::string device_counters_csv(const RunReader& record) {
   for (const RecordedRun& run : record.runs()) {
     const DeviceCounters counters = record.device_counters(run);
     for (const DeviceCounterRows& counter : counters.counters) {
-      const std::string of =
-          fmt::format("{},{},{},{},{},{},{}", to_string(run.start.fidelity),
-                      csv_field(counters.devices[counter.device].name), csv_field(counter.port),
-                      csv_field(counter.own_port), csv_field(counter.queue), csv_field(counter.name),
-                      to_string(counter.metric));
+      const std::string of = fmt::format("{},{},{},{},{},{},{}", to_string(run.start.fidelity),
+                                         csv_field(counters.devices[counter.device].name), csv_field(counter.port),
+                                         csv_field(counter.own_port), csv_field(counter.queue), csv_field(counter.name),
+                                         to_string(counter.metric));
       for (const DeviceValueRow& row : counter.values)
         fmt::format_to(std::back_inserter(csv), "{},{},{},{}\n", of, row.time.ps,
                        row.error ? fmt::to_string(row.error->ps) : "", row.value);
@@ -205,9 +205,8 @@ nlohmann::ordered_json device_counters_json(const RunReader& record) {
   for (uint32_t d = 0; d < counters.devices.size(); ++d) devices.push_back(device_json(counters, d));
   for (const DevicePortStatistics& port : device_port_statistics(counters, device_end(*run)))
     ports.push_back(device_port_json(record, *run, port));
-  return {{"devices", std::move(devices)},
-          {"ports", std::move(ports)},
-          {"disagreements", device_disagreements(record)}};
+  return {
+      {"devices", std::move(devices)}, {"ports", std::move(ports)}, {"disagreements", device_disagreements(record)}};
 }
 
 std::string html_device_counters(const RunReader& record) {

@@ -98,7 +98,8 @@ struct BothCounted {
   uint64_t device = 0, own = 0;
 
   bool differ() const {
-    const auto larger = static_cast<double>(std::max(device, own)), smaller = static_cast<double>(std::min(device, own));
+    const auto larger = static_cast<double>(std::max(device, own)),
+               smaller = static_cast<double>(std::min(device, own));
     return larger - smaller > kAgreement * larger;
   }
 };

@@ -13,9 +13,10 @@ namespace rankwire {
 /// A port of a device. What the device does not count is absent. A counter that falls was reset, and counts from 0.
 struct DevicePortStatistics {
   std::string device, port, own_port;
-  std::optional<uint64_t> longest_queue;                    ///< bytes, of one sample, before the run too
-  std::optional<uint64_t> marked, pfc_rx, pfc_tx, dropped;  ///< from time 0 on; of queues together, or of the whole port
-  std::vector<double> queue_column;                         ///< bytes of the longest queue; this and the next kPlotColumns
+  std::optional<uint64_t> longest_queue;  ///< bytes, of one sample, before the run too
+  std::optional<uint64_t> marked, pfc_rx, pfc_tx,
+      dropped;                       ///< from time 0 on; of queues together, or of the whole port
+  std::vector<double> queue_column;  ///< bytes of the longest queue; this and the next kPlotColumns
   std::vector<bool> marked_column, paused_column, dropped_column;  ///< a sample there shows that there were any
 };
 

@@ -239,17 +239,17 @@ nlohmann::ordered_json summary_shape() {
   for (const char* single : {"verdict", "reason", "reason_code", "fidelity", "bytes_wire", "bytes_local", "ranks",
                              "messages", "bytes", "ratio"})
     shape[single] = 0;
-  for (const char* other : {"rankwire",      "config",        "fidelity_reasons",
-                            "aggregators",   "limits",        "stall",
-                            "what_if",       "blame",         "diagnosis",
-                            "critical_path", "slack",         "waterfall",
-                            "repetitions",   "certification", "models",
-                            "dilation",      "jobs",          "background",
-                            "collective",    "requests",      "transport_details",
-                            "latency",       "time_by_cause", "slow_operations",
-                            "compute",       "failures",      "impairments",
-                            "queues",        "rates",         "storms",
-                            "hardware",      "record",        "warnings",
+  for (const char* other : {"rankwire",      "config",         "fidelity_reasons",
+                            "aggregators",   "limits",         "stall",
+                            "what_if",       "blame",          "diagnosis",
+                            "critical_path", "slack",          "waterfall",
+                            "repetitions",   "certification",  "models",
+                            "dilation",      "jobs",           "background",
+                            "collective",    "requests",       "transport_details",
+                            "latency",       "time_by_cause",  "slow_operations",
+                            "compute",       "failures",       "impairments",
+                            "queues",        "rates",          "storms",
+                            "hardware",      "record",         "warnings",
                             "machines",      "device_counters"})
     shape[other] = nullptr;
   shape["emulated"] = completion_json(nullptr);

@@ -28,9 +28,9 @@ TEST(DeviceClock, WithoutStampsAStreamIsAsLateAsNobodyKnows) {
   EXPECT_FALSE(clock.times[0].error);
 }
 
-// The device is 1 s ahead. Calls take 2 ms; the first is stamped 0.5 ms after it began, the second 0.5 ms before its end.
-// Of the first: ahead by 1 s + 0.5 ms - 2 ms .. 1 s + 0.5 ms; of the second: 1 s - 0.5 ms .. 1 s + 1.5 ms. Together
-// 1 s - 0.5 ms .. 1 s + 0.5 ms: 1 s, within 0.5 ms and the drift of the 10 ms between the arrivals, 0.5 us.
+// The device is 1 s ahead. Calls take 2 ms; the first is stamped 0.5 ms after it began, the second 0.5 ms before its
+// end. Of the first: ahead by 1 s + 0.5 ms - 2 ms .. 1 s + 0.5 ms; of the second: 1 s - 0.5 ms .. 1 s + 1.5 ms.
+// Together 1 s - 0.5 ms .. 1 s + 0.5 ms: 1 s, within 0.5 ms and the drift of the 10 ms between the arrivals, 0.5 us.
 TEST(DeviceClock, CallsBoundTheOffsetFromBothSides) {
   const std::vector<SampleTimes> samples = {
       {.asked = 0, .arrived = 2 * kMs, .stamp = kSecond + kMs / 2},
@@ -43,8 +43,8 @@ TEST(DeviceClock, CallsBoundTheOffsetFromBothSides) {
   EXPECT_EQ(clock.times[1].error, kMs / 2 + kUs / 2);
 }
 
-// Behind by 3 s; samples travel 5, 1 and 40 ms, by which times would be 1 ms late. The quickest took 0 to 8 ms, twice the
-// round trip: 4 ms are taken off, which is the error, and the drift of 2.035 s, 101.75 us.
+// Behind by 3 s; samples travel 5, 1 and 40 ms, by which times would be 1 ms late. The quickest took 0 to 8 ms, twice
+// the round trip: 4 ms are taken off, which is the error, and the drift of 2.035 s, 101.75 us.
 TEST(DeviceClock, StreamsAreBoundedByTheQuickestSampleAndTheRoundTrip) {
   std::vector<SampleTimes> samples;
   const int64_t delays[] = {5 * kMs, kMs, 40 * kMs};
@@ -83,8 +83,8 @@ DeviceClockFit fitted_stream(int64_t samples, Late late, Ahead ahead) {
 
 TEST(DeviceClock, AStreamWhoseClockIsSetForwardOrBackHasOneStep) {
   for (const int64_t step : {-500 * kMs, 500 * kMs}) {
-    const DeviceClockFit clock =
-        fitted_stream(12, [](int64_t) { return kMs; }, [&](int64_t i) { return i >= 6 ? step : int64_t{0}; });
+    const DeviceClockFit clock = fitted_stream(
+        12, [](int64_t) { return kMs; }, [&](int64_t i) { return i >= 6 ? step : int64_t{0}; });
     EXPECT_EQ(clock.steps, 1u) << step;
     // Late by 1 ms, the round trip: no error is left.
     for (size_t i = 0; i < 12; ++i) EXPECT_EQ(clock.times[i].at, static_cast<int64_t>(i) * kSecond) << step;
@@ -94,7 +94,8 @@ TEST(DeviceClock, AStreamWhoseClockIsSetForwardOrBackHasOneStep) {
 // A network that stands still gives its samples out one after the other, later by less and less.
 TEST(DeviceClock, WhatIsMerelyLateIsNoStep) {
   const DeviceClockFit clock = fitted_stream(
-      12, [](int64_t i) { return i >= 4 && i < 8 ? (8 - i) * kSecond + kMs : kMs; }, [](int64_t) { return int64_t{0}; });
+      12, [](int64_t i) { return i >= 4 && i < 8 ? (8 - i) * kSecond + kMs : kMs; },
+      [](int64_t) { return int64_t{0}; });
   EXPECT_EQ(clock.steps, 0u);
   for (size_t i = 0; i < 12; ++i) EXPECT_EQ(clock.times[i].at, static_cast<int64_t>(i) * kSecond);
 }

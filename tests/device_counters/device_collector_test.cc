@@ -18,7 +18,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 DeviceSourceOptions called(const std::string& command) {
-  return {.name = "leaf1", .kind = "command", .command = command, .stream = {}, .interval = milliseconds(20), .names = {}};
+  return {
+      .name = "leaf1", .kind = "command", .command = command, .stream = {}, .interval = milliseconds(20), .names = {}};
 }
 
 DeviceSourceOptions streamed(const std::string& script) {
@@ -51,8 +52,8 @@ TEST(DeviceCollector, CallsACommandBeforeAndAfterTheRun) {
 }
 
 TEST(DeviceCollector, ReadsAStreamLineByLine) {
-  const DeviceReadings readings = readings_of(
-      streamed(R"(echo '{"round_trip_ns": 7}'; n=0; while sleep 0.01; do n=$((n + 1));
+  const DeviceReadings readings =
+      readings_of(streamed(R"(echo '{"round_trip_ns": 7}'; n=0; while sleep 0.01; do n=$((n + 1));
                   echo "{\"time_ns\": $n, \"counters\": {\"e0\": {\"drops\": $n}}}"; done)"));
   EXPECT_GE(readings.samples, 1u);
   EXPECT_EQ(readings.round_trip_ns, 7);

@@ -65,7 +65,8 @@ TEST(CounterNames, KnowOpenConfigAndSaiAndTheConfigurationsOwn) {
 TEST(GnmiPath, IsReadWithKeysOriginsAndEscapes) {
   const GnmiPath path = parse_gnmi_path(R"(openconfig:/interfaces/interface[name=Eth1\]/2]/state)");
   EXPECT_EQ(path.origin, "openconfig");
-  EXPECT_EQ(path.elements, (std::vector<GnmiElement>{{"interfaces", {}}, {"interface", {{"name", "Eth1]/2"}}}, {"state", {}}}));
+  EXPECT_EQ(path.elements,
+            (std::vector<GnmiElement>{{"interfaces", {}}, {"interface", {{"name", "Eth1]/2"}}}, {"state", {}}}));
   for (const char* wrong : {"", "/", "/a//b", "/a[b]", "/a[b=c", "/a[b=c]d"})
     EXPECT_THROW(parse_gnmi_path(wrong), Error) << wrong;
 }
