@@ -62,19 +62,17 @@ TEST(DeviceCollector, ReadsAStreamLineByLine) {
 }
 
 TEST(DeviceCollector, TellsWhatFailsAndGoesOn) {
-  DeviceReadings readings = readings_of(called("sh -c 'echo no such switch >&2; exit 7'"));
-  EXPECT_EQ(readings.samples, 0u);
-  EXPECT_GE(readings.failures, 1u);
-  EXPECT_THAT(device_warnings(readings),
+  const DeviceReadings failed = readings_of(called("sh -c 'echo no such switch >&2; exit 7'"));
+  EXPECT_EQ(failed.samples, 0u);
+  EXPECT_GE(failed.failures, 1u);
+  EXPECT_THAT(device_warnings(failed),
               ElementsAre(::testing::AllOf(HasSubstr("device_counters 'leaf1': "), HasSubstr("ended with status 7"),
                                            HasSubstr("no such switch"))));
-  readings = readings_of(called("echo rubbish"));
-  EXPECT_THAT(readings.first_failure, HasSubstr("no JSON object; it wrote: rubbish"));
-  readings = readings_of(called("/no/such/program"));
-  EXPECT_THAT(readings.first_failure, HasSubstr("cannot be started"));
-  readings = readings_of(streamed("echo '{\"counters\": {\"e0\": {\"drops\": 1}}}'; exit 3"));
-  EXPECT_GE(readings.samples, 1u);  // which stay
-  EXPECT_THAT(readings.first_failure, HasSubstr("ended with status 3"));
+  EXPECT_THAT(readings_of(called("echo rubbish")).first_failure, HasSubstr("no JSON object; it wrote: rubbish"));
+  EXPECT_THAT(readings_of(called("/no/such/program")).first_failure, HasSubstr("cannot be started"));
+  const DeviceReadings broken = readings_of(streamed("echo '{\"counters\": {\"e0\": {\"drops\": 1}}}'; exit 3"));
+  EXPECT_GE(broken.samples, 1u);  // which stay
+  EXPECT_THAT(broken.first_failure, HasSubstr("ended with status 3"));
 }
 
 // A minute each, unless they are killed.

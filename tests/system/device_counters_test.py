@@ -89,11 +89,11 @@ class Hooks(RankwireTest):
     def test_a_clock_that_is_set_is_a_step(self):
         hook = self.hook()
         script = self.folder / "hook.sh"
-        # Ten seconds back from the fifth call on.
-        script.write_text(HOOK.replace("t=$(date +%s%N)", "t=$(date +%s%N); [ $n -lt 5 ] || t=$((t - 10000000000))"), encoding="ascii")
-        run = self.call("run", workload() | {"device_counters": [hook]})
+        # Ten seconds back from the third call on.
+        script.write_text(HOOK.replace("t=$(date +%s%N)", "t=$(date +%s%N); [ $n -lt 3 ] || t=$((t - 10000000000))"), encoding="ascii")
+        run = self.call("run", workload("600ms") | {"device_counters": [hook]})
         [device] = run.summary["device_counters"]["devices"]
-        self.assertGreaterEqual(device["samples"], 5)
+        self.assertGreaterEqual(device["samples"], 3)
         self.assertEqual(device["clock_steps"], 1)
         times = [int(row["time_ps"]) for row in run.rows("device_counters", metric="drops")]
         self.assertEqual(times, sorted(times))
@@ -215,7 +215,7 @@ class Gnmi(RankwireTest):
         self.assertAlmostEqual(device["clock_ahead_ns"], HOUR_NS, delta=10**9)
         [port] = run.summary["device_counters"]["ports"]
         self.assertGreater(port["dropped"], 0)
-        self.assertEqual(port["pfc_tx"], port["dropped"])
+        self.assertAlmostEqual(port["pfc_tx"], port["dropped"], delta=1)  # the run begins and ends between two updates
         self.assertGreaterEqual(port["longest_queue_bytes"], 100)
         self.assertEqual({row["queue"] for row in run.rows("device_counters", metric="queue_depth")}, {"3"})
         [request] = self.requests
