@@ -153,7 +153,7 @@ class Gnmi(RankwireTest):
         self.requests, self.metadata, self.ended = [], [], threading.Event()
         self.addCleanup(self.ended.set)
 
-    def serve(self, notifications):
+    def serve(self, notifications, credentials=None):
         """A server that answers a subscription by what `notifications(request)` yields; its address."""
         def subscribe(requests, context):
             self.metadata.append(dict(context.invocation_metadata()))
@@ -165,7 +165,7 @@ class Gnmi(RankwireTest):
         handler = self.grpc.stream_stream_rpc_method_handler(subscribe, self.gnmi.SubscribeRequest.FromString,
                                                              self.gnmi.SubscribeResponse.SerializeToString)
         server.add_generic_rpc_handlers([self.grpc.method_handlers_generic_handler("gnmi.gNMI", {"Subscribe": handler})])
-        port = server.add_insecure_port("127.0.0.1:0")
+        port = server.add_secure_port("127.0.0.1:0", credentials) if credentials else server.add_insecure_port("127.0.0.1:0")
         server.start()
         self.addCleanup(server.stop, None)
         return f"127.0.0.1:{port}"
@@ -242,6 +242,25 @@ class Gnmi(RankwireTest):
         self.assertEqual((device["samples"], device["clock_steps"]), (2, 0))
         self.assertIsNotNone(device["clock_error_ps"])
         self.assertEqual(self.requests[0].subscribe.subscription[0].mode, self.gnmi.ON_CHANGE)
+
+    @unittest.skipIf(shutil.which("openssl") is None, "certificates are made by openssl")
+    def test_a_certificate_is_looked_at(self):
+        key, certificate = self.folder / "key.pem", self.folder / "leaf1.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
+                        "-subj", "/CN=leaf1.example", "-addext", "subjectAltName=DNS:leaf1.example", "-keyout", key, "-out", certificate],
+                       check=True, capture_output=True)
+
+        def notifications(_):
+            for count in range(1, 100_000):
+                yield self.update(["interfaces", ("interface", {"name": "Ethernet0"}), "state", "counters", "in-discards"], uint_val=count)
+                if self.ended.wait(0.02):
+                    return
+
+        target = self.serve(notifications, self.grpc.ssl_server_credentials([(key.read_bytes(), certificate.read_bytes())]))
+        for name, samples in (("leaf1.example", True), ("leaf2.example", False)):
+            run = self.run_with(self.device(target, patience="5s", gnmi={"tls": True, "ca": str(certificate), "server_name": name}), "50ms")
+            [device] = run.summary["device_counters"]["devices"]
+            self.assertEqual((device["samples"] > 0, device["failures"] == 0), (samples, samples), run.summary["warnings"])
 
     def test_a_device_that_refuses_or_is_not_there_is_named(self):
         def refuse(_):
