@@ -177,4 +177,14 @@ std::vector<std::string> silent_ports(const DeviceCounters& counters,
   return warnings;
 }
 
+DeviceCounters take_device_counters(DeviceCollector& collector, const RunConfig& config, Clock& clock,
+                                    RunRecorder::Run& record) {
+  const std::vector<DeviceReadings> readings = collector.finish();
+  DeviceCounters counters = device_counters_of(readings, config.device_counters, clock, config.dilation.factor);
+  for (const DeviceReadings& of_device : readings)
+    for (const std::string& warning : device_warnings(of_device)) record.warning(warning);
+  for (const std::string& warning : silent_ports(counters, config.device_counters)) record.warning(warning);
+  return counters;
+}
+
 }  // namespace rankwire

@@ -9,6 +9,7 @@
 #include "emulator/device_counters/device_collector.h"
 #include "emulator/input/config.h"
 #include "emulator/record/device_rows.h"
+#include "emulator/record/recorder.h"
 
 namespace rankwire {
 
@@ -21,5 +22,10 @@ DeviceCounters device_counters_of(const std::vector<DeviceReadings>& readings,
 
 /// What whoever runs is told, beside device_warnings: ports of the configuration of which a device counted nothing.
 std::vector<std::string> silent_ports(const DeviceCounters& counters, const std::vector<DeviceCountersConfig>& devices);
+
+/// What they counted until the end of the run that `record` is of, which is told what is doubtful. Waits as
+/// DeviceCollector::finish does.
+DeviceCounters take_device_counters(DeviceCollector& collector, const RunConfig& config, Clock& clock,
+                                    RunRecorder::Run& record);
 
 }  // namespace rankwire

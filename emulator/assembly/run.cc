@@ -85,16 +85,6 @@ void require_machines(const ResolvedRun& resolved, const Machines* machines) {
                fmt::join(named, ", "));
 }
 
-/// What the devices counted until the end of the run.
-void take_devices(DeviceCollector& collector, const RunConfig& config, Clock& clock, RunEnd& end,
-                  RunRecorder::Run& record) {
-  const std::vector<DeviceReadings> readings = collector.finish();
-  end.device_counters = device_counters_of(readings, config.device_counters, clock, config.dilation.factor);
-  for (const DeviceReadings& of_device : readings)
-    for (const std::string& warning : device_warnings(of_device)) record.warning(warning);
-  for (const std::string& warning : silent_ports(end.device_counters, config.device_counters)) record.warning(warning);
-}
-
 void require_ports(const RunConfig& config, const char* what) {
   if (config.ports.empty())
     fail_input("{}: {} needs 'ports'; `rankwire simulate` runs the model alone", config.file, what);
@@ -344,7 +334,9 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
                                        .complete =
                                            [&](RunEnd& end) {
                                              if (machine != nullptr) machine->counted(end);
-                                             if (collector) take_devices(*collector, setup_.config, clock, end, record);
+                                             if (collector)
+                                               end.device_counters =
+                                                   take_device_counters(*collector, setup_.config, clock, record);
                                            }},
                                       capture.c_str(), record, control);
   return {Fidelity::kEmulated, "", std::move(result)};

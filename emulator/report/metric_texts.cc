@@ -5,6 +5,7 @@
 #include <iterator>
 #include <vector>
 
+#include "emulator/report/device_texts.h"
 #include "emulator/report/format.h"
 #include "emulator/report/trace_texts.h"
 
@@ -322,26 +323,6 @@ constexpr MetricText kTexts[] = {
     {"queues", "XOFF received", "times that the other end began to pause the queue"},
     {"queues", "XOFF sent", "times that the port began to ask the other end not to send this priority"},
     {"queues", "Samples", "intervals in which something happened to the queue"},
-    {"devices", "Device", "name of the device in the configuration"},
-    {"devices", "Asked by", "a command that is called for each sample, a stream of them, or gNMI"},
-    {"devices", "Samples", "samples that were read, before and after the run too"},
-    {"devices", "Failed", "calls that failed, streams that broke, and what is no sample"},
-    {"devices", "Clock", "the device's clock beside this machine's time of day, by its stamps; - without stamps"},
-    {"devices", "Times within", "the largest error of the time of a sample, either way"},
-    {"devices", "Clock set", "times that the device's clock was set while it was read"},
-    {"device ports", "Device", "name of the device in the configuration"},
-    {"device ports", "Its port", "what the device calls the port"},
-    {"device ports", "Our port", "the port at the other end of its cable"},
-    {"device ports", "Longest queue", "most bytes that waited in a queue of the port in a sample"},
-    {"device ports", "Marked by it",
-     "packets that the device counted as changed to ECN CE from the beginning of the run on"},
-    {"device ports", "Marked here", "data packets that arrived behind our port with ECN CE"},
-    {"device ports", "PFC sent by it", "PFC and PAUSE frames that the device counted as sent"},
-    {"device ports", "PFC received here", "PFC and PAUSE frames that our port received"},
-    {"device ports", "PFC received by it", "PFC and PAUSE frames that the device counted as received"},
-    {"device ports", "PFC sent here", "PFC and PAUSE frames that our port sent"},
-    {"device ports", "Dropped by it", "packets that the device counted as dropped"},
-    {"device ports", "Lost on the way here", "data packets to ranks behind our port that did not arrive"},
     {"rates", "Sent", "bytes that the port sent, without FCS"},
     {"rates", "Received", "bytes that the port received, without FCS"},
     {"rates", "Sent Gbit/s", "bytes sent / completion time, 10^9 bit/s"},
@@ -392,6 +373,7 @@ std::span<const MetricText> metric_texts() {
   static const std::vector<MetricText> kAll = [] {
     std::vector<MetricText> all(std::begin(kTexts), std::end(kTexts));
     all.insert(all.end(), kTraceTexts.begin(), kTraceTexts.end());
+    all.insert(all.end(), kDeviceTexts.begin(), kDeviceTexts.end());
     return all;
   }();
   return kAll;
