@@ -144,6 +144,7 @@ RunConfig certified_run(const RunConfig& config, Duration time) {
   small.limits.reset();
   small.simulation = {.fidelity = {}};
   small.capture.reset(), small.fabric_interval.reset(), small.rate_interval.reset();
+  small.device_counters.clear();
   small.run.repeat = 1, small.run.certify = false;
   small.record_operations = true;
   small.run.deadline = std::min(small.run.deadline, time);

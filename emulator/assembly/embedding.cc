@@ -100,6 +100,7 @@ void raise_rates(RunConfig& config) {
 /// Nothing is lost, slow or far away on purpose: what waits for that would be taken for what the machine cannot do.
 void take_away_hindrances(RunConfig& config) {
   config.impairments.clear();
+  config.device_counters.clear();
   const SwitchConfig usual;
   config.embedded_switch.loss_ppm = 0;
   config.embedded_switch.latency = std::min(config.embedded_switch.latency, usual.latency);

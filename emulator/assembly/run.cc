@@ -12,6 +12,7 @@
 #include "dataplane/dpdk/environment.h"
 #include "emulator/assembly/background.h"
 #include "emulator/assembly/connection_cables.h"
+#include "emulator/assembly/device_run.h"
 #include "emulator/assembly/dilation.h"
 #include "emulator/assembly/execute.h"
 #include "emulator/assembly/impairments.h"
@@ -311,6 +312,12 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
   RealTimeTransports transports(setup_, *testbed, shares, impairments.get(), control.interrupted, live.get(), rates);
   if (live) control.look_on(live);
   const Workers workers{.shares = shares, .transports = transports.each(), .cpus = threads_.cpus};
+  const std::vector<DeviceCountersConfig>& devices = setup_.config.device_counters;
+  std::optional<DeviceCollector> collector;
+  if (!devices.empty() && (machines_ == nullptr || machines_->leads())) {
+    collector.emplace(device_sources(setup_.config), control.interrupted);
+    for (const std::string& trouble : collector->wait_for_first()) control.warned(trouble);
+  }
   RunResult result = execute_captured(setup_,
                                       {.fidelity = Fidelity::kEmulated,
                                        .clock_name = "real",
@@ -327,6 +334,9 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
                                        .complete =
                                            [&](RunEnd& end) {
                                              if (machine != nullptr) machine->counted(end);
+                                             if (collector)
+                                               end.device_counters =
+                                                   take_device_counters(*collector, setup_.config, clock, record);
                                            }},
                                       capture.c_str(), record, control);
   return {Fidelity::kEmulated, "", std::move(result)};

@@ -27,12 +27,12 @@ constexpr auto kRecordFiles =
     std::to_array<std::string_view>({"run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "run.sqlite-journal"});
 
 constexpr auto kDrawnFiles = std::to_array<std::string_view>(
-    {"summary.json",  "operations.csv", "flows.csv",         "ranks.csv",       "ports.csv",
-     "latency.csv",   "losses.csv",     "critical_path.csv", "slack.csv",       "slow_operations.csv",
-     "traffic.csv",   "stalls.json",    "hardware.csv",      "impairments.csv", "queues.csv",
-     "jobs.csv",      "shared.csv",     "shared_ports.csv",  "background.csv",  "timeline.json",
-     "report.html",   "report.md",      "requests.csv",      "collective.csv",  "port_rates.csv",
-     "allowances.csv"});
+    {"summary.json",   "operations.csv",     "flows.csv",         "ranks.csv",       "ports.csv",
+     "latency.csv",    "losses.csv",         "critical_path.csv", "slack.csv",       "slow_operations.csv",
+     "traffic.csv",    "stalls.json",        "hardware.csv",      "impairments.csv", "queues.csv",
+     "jobs.csv",       "shared.csv",         "shared_ports.csv",  "background.csv",  "timeline.json",
+     "report.html",    "report.md",          "requests.csv",      "collective.csv",  "port_rates.csv",
+     "allowances.csv", "device_counters.csv"});
 
 /// What an earlier run, sweep, study or interference matrix left in a folder; empty: nothing.
 std::string found_in(const fs::path& folder) {

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "converters/node_writer.h"
-#include "emulator/suite/hook.h"
+#include "emulator/hooks/hook.h"
 
 namespace rankwire {
 namespace {

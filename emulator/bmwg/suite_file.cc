@@ -9,11 +9,11 @@
 
 #include "base/error.h"
 #include "emulator/bmwg/catalogue.h"
+#include "emulator/hooks/hook.h"
 #include "emulator/input/config.h"
 #include "emulator/input/nearest_key.h"
 #include "emulator/input/syntax.h"
 #include "emulator/input/units.h"
-#include "emulator/suite/hook.h"
 #include "emulator/suite/suite.h"
 
 namespace rankwire {

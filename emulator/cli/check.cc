@@ -16,6 +16,7 @@
 #include "emulator/assembly/workers.h"
 #include "emulator/cli/background_table.h"
 #include "emulator/cli/commands.h"
+#include "emulator/cli/device_table.h"
 #include "emulator/cli/embedding_report.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/machine_table.h"
@@ -236,13 +237,17 @@ int check_configuration(const RunRequest& request) {
   if (!setup.config.ports.empty() && machines.empty()) require_room_in_dpdk(setup);
   const std::vector<GroupTraffic> groups = group_traffic(setup);
   const EmbeddingReport embedding = report_embedding(resolved.config, scratch->path() / "embedding", request.measure);
+  AskedDevices devices;
+  if (request.ask_devices) devices = ask_devices(resolved.config, interrupted);
   std::optional<Certificate> certificate;
   if (request.certify) certificate = certify(resolved.config, scratch->path() / "certified", interrupted);
   if (interrupted) fail_run("stopped by a signal");
   scratch.reset();  // nobody may be there any more to read what is printed
   for (const std::string& warning : embedding.warnings) log_warning(warning);
+  for (const std::string& warning : devices.warnings) log_warning(warning);
   nlohmann::ordered_json j = as_json(setup, groups, memory, machines);
   j["embedding"] = embedding.json;
+  j["device_counters"] = devices.json;
   j["certification"] = certificate ? certification_json(*certificate, certificate->time) : nlohmann::ordered_json();
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", j.dump(2));
@@ -250,6 +255,7 @@ int check_configuration(const RunRequest& request) {
     print_tables(j, setup.config.ports.empty() ? "" : mapping_advice(setup, groups));
     print_memory(memory);
     for (const std::string& line : embedding.lines) fmt::print("{}\n", line);
+    for (const std::string& line : devices.lines) fmt::print("{}\n", line);
     if (certificate) fmt::print("{}\n", certification_text(*certificate, certificate->time));
   }
   return 0;

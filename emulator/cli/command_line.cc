@@ -255,6 +255,9 @@ struct CommandLine {
     check.add_flag_callback(
         "--no-measure", [this] { request.measure = false; },
         "do not measure what this machine can embed, which takes a second");
+    check.add_flag_callback(
+        "--no-devices", [this] { request.ask_devices = false; },
+        "do not ask the devices of device_counters what they count");
     check.add_flag("--certify", request.certify,
                    "measure the smallest gap that runs resolve: the run's beginning against the embedded switch, which "
                    "takes two seconds");

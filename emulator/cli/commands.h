@@ -26,6 +26,7 @@ struct RunRequest {
   OutputForm form = OutputForm::kTable;       ///< of what is printed
   bool strict = false;                        ///< a run that the generator limited counts as failed
   bool measure = true;                        ///< `check`: also what this machine can embed
+  bool ask_devices = true;                    ///< `check`: also what the devices under test count
   bool certify = false;                       ///< `check`: also what the generator adds of its own
   std::optional<ClusterMeasurement> cluster;  ///< `collective`: to show beside it
   GateRequest gating;

@@ -20,6 +20,7 @@
 #include "emulator/input/collective_config.h"
 #include "emulator/input/compute_config.h"
 #include "emulator/input/congestion_config.h"
+#include "emulator/input/device_config.h"
 #include "emulator/input/dilation_config.h"
 #include "emulator/input/fabric_config.h"
 #include "emulator/input/impairment_config.h"
@@ -326,6 +327,7 @@ struct RunConfig {
   std::optional<Bytes> capture;                            ///< key `record.capture`; absent: none
   DpdkConfig dpdk;
   std::map<std::string, std::string> dut;
+  std::vector<DeviceCountersConfig> device_counters;
   std::optional<SloConfig> slo;
   std::optional<LimitsConfig> limits;
 };

@@ -19,6 +19,7 @@
 #include "emulator/input/config.h"
 #include "emulator/input/config_version.h"
 #include "emulator/input/congestion_schema.h"
+#include "emulator/input/device_schema.h"
 #include "emulator/input/dilation_schema.h"
 #include "emulator/input/fabric_schema.h"
 #include "emulator/input/impairment_schema.h"
@@ -331,6 +332,8 @@ void describe_run(Visitor& visit, RunConfig& config) {
     keys.list("eal_arguments", config.dpdk.eal_arguments, Text{});
   });
   visit.texts("dut", config.dut);
+  visit.optional_items("device_counters", config.device_counters,
+                       [](auto& keys, DeviceCountersConfig& device) { describe_device_counters(keys, device); });
 }
 
 template <class Visitor>

@@ -11,6 +11,7 @@
 #include "emulator/input/validate_background.h"
 #include "emulator/input/validate_compute.h"
 #include "emulator/input/validate_congestion.h"
+#include "emulator/input/validate_devices.h"
 #include "emulator/input/validate_dilation.h"
 #include "emulator/input/validate_generate.h"
 #include "emulator/input/validate_impairments.h"
@@ -283,6 +284,7 @@ void check_without_ports(const Source& source) {
   if (source.config.fabric) source.fail("fabric", "needs 'ports'");
   if (!source.config.impairments.empty()) source.fail("impairments", "needs 'ports'");
   if (!source.config.background.empty()) source.fail("background", "needs 'ports'");
+  if (!source.config.device_counters.empty()) source.fail("device_counters", "needs 'ports'");
 }
 
 }  // namespace
@@ -310,6 +312,7 @@ void validate(const RunConfig& config, const Tree& root) {
   validate_impairments(config, root);
   validate_workers(config, root);
   validate_dilation(config, root);
+  validate_device_counters(config, root);
   if (config.dpdk.memory.count % (1 << 20) != 0) source.fail("dpdk.memory", "must be a whole number of MiB");
 }
 

@@ -38,12 +38,12 @@ void not_here(httplib::Response& response) {
 }  // namespace
 
 const char* type_of_run_file(std::string_view name) {
-  static constexpr std::array<std::string_view, 24> kTables = {
+  static constexpr std::array<std::string_view, 25> kTables = {
       "operations.csv", "flows.csv",           "ranks.csv",        "ports.csv",       "latency.csv",
       "losses.csv",     "traffic.csv",         "hardware.csv",     "impairments.csv", "queues.csv",
       "jobs.csv",       "shared.csv",          "shared_ports.csv", "background.csv",  "critical_path.csv",
       "slack.csv",      "slow_operations.csv", "sweep.csv",        "study.csv",       "interference.csv",
-      "requests.csv",   "collective.csv",      "port_rates.csv",   "allowances.csv"};
+      "requests.csv",   "collective.csv",      "port_rates.csv",   "allowances.csv",  "device_counters.csv"};
   if (name == "report.html") return kPage;
   if (name == "summary.json" || name == "timeline.json" || name == "stalls.json") return "application/json";
   if (name == "report.md") return "text/plain; charset=utf-8";

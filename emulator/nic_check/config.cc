@@ -10,12 +10,12 @@
 
 #include "base/address.h"
 #include "base/error.h"
+#include "emulator/hooks/hook.h"
 #include "emulator/input/reader.h"
 #include "emulator/input/syntax.h"
 #include "emulator/input/tree.h"
 #include "emulator/nic_check/agent_token.h"
 #include "emulator/nic_check/line_socket.h"
-#include "emulator/suite/hook.h"
 
 namespace rankwire {
 namespace {

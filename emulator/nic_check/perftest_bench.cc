@@ -6,7 +6,7 @@
 #include <future>
 
 #include "base/error.h"
-#include "emulator/suite/hook.h"
+#include "emulator/hooks/hook.h"
 
 namespace rankwire {
 namespace {

@@ -188,6 +188,8 @@ class RunReader {
   std::optional<QueueSampling> queue_samples(const RecordedRun& run) const;
   /// Absent where they were not sampled, or in a record of a version of rankwire that did not write them.
   std::optional<RateSampling> rates(const RecordedRun& run) const;
+  /// Without devices where none were asked, or in a record of a version of rankwire that did not write them.
+  DeviceCounters device_counters(const RecordedRun& run) const;
   /// In the order in which they began. Empty in a record of a version of rankwire that did not write them.
   std::vector<StormRow> storms(const RecordedRun& run) const;
   /// Link by link. Empty where the run was not of the model `flow` with several jobs at work, or in a record of a

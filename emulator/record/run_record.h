@@ -12,6 +12,7 @@
 #include "base/record.h"
 #include "base/transport.h"
 #include "base/units.h"
+#include "emulator/record/device_rows.h"
 #include "emulator/record/rate_rows.h"
 #include "emulator/record/wrong_messages_row.h"
 
@@ -404,6 +405,7 @@ struct RunEnd {
   std::vector<ImpairmentRuleRow> impairment_rules;
   std::optional<QueueSampling> queue_samples;
   std::optional<RateSampling> rates;
+  DeviceCounters device_counters;
   std::vector<StormRow> storms;                        ///< in the order in which they began
   std::vector<SharedLinkRow> shared_links;             ///< by link, job and other, where a model tells
   std::vector<ComputeTimeRow> compute_times;           ///< by rank; models with nodes

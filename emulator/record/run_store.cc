@@ -214,6 +214,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   impairments(run, end);
   if (end.queue_samples) queue_samples(run, *end.queue_samples);
   if (end.rates) rates(run, *end.rates);
+  device_counters(run, end.device_counters);
   storms(run, end.storms);
   shared_links(run, end.shared_links);
   background_traffic(run, end.background);

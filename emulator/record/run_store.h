@@ -97,6 +97,7 @@ class RunStore {
   void forget_rates(uint32_t run);
   void insert_rates(uint32_t run, const RateSampling& rates);
   void storms(uint32_t run, std::span<const StormRow> storms);
+  void device_counters(uint32_t run, const DeviceCounters& all);
   void shared_links(uint32_t run, std::span<const SharedLinkRow> links);
   void take_rows(uint32_t run, const RecordPart& part, size_t number);
   void join_messages(uint32_t run, const RecorderOptions& options);

@@ -60,6 +60,10 @@ constexpr std::array kTaken{
     TakenTable{"rate_sampling", "", "ON CONFLICT DO UPDATE SET rows_lost = rows_lost + excluded.rows_lost"},
     TakenTable{"port_rates", " time_ps "},
     TakenTable{"allowances", " time_ps "},
+    // The machine that leads asks the devices.
+    TakenTable{"devices", "", "", true},
+    TakenTable{"device_counters", "", "", true},
+    TakenTable{"device_samples", " time_ps ", "", true},
     TakenTable{"details"},
     TakenTable{"turns", "", "ON CONFLICT DO UPDATE SET count = count + excluded.count"},
 };

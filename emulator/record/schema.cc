@@ -170,6 +170,16 @@ CREATE TABLE allowances(
   run INTEGER NOT NULL, time_ps INTEGER NOT NULL, connection INTEGER NOT NULL, member INTEGER NOT NULL,
   rate_bps INTEGER NOT NULL, lowest_rate_bps INTEGER NOT NULL, window_bytes INTEGER, smallest_window_bytes INTEGER,
   source INTEGER NOT NULL, destination INTEGER NOT NULL);
+CREATE TABLE devices(
+  run INTEGER NOT NULL, device INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, samples INTEGER NOT NULL,
+  failures INTEGER NOT NULL, samples_together INTEGER NOT NULL, rows_lost INTEGER NOT NULL, stamped INTEGER NOT NULL,
+  clock_ahead_ns INTEGER, round_trip_ps INTEGER, clock_steps INTEGER NOT NULL,
+  PRIMARY KEY(run, device)) WITHOUT ROWID;
+CREATE TABLE device_counters(
+  run INTEGER NOT NULL, counter INTEGER NOT NULL, device INTEGER NOT NULL, port TEXT NOT NULL, own_port TEXT NOT NULL,
+  queue TEXT NOT NULL, name TEXT NOT NULL, metric TEXT NOT NULL, PRIMARY KEY(run, counter)) WITHOUT ROWID;
+CREATE TABLE device_samples(
+  run INTEGER NOT NULL, counter INTEGER NOT NULL, time_ps INTEGER NOT NULL, error_ps INTEGER, value INTEGER NOT NULL);
 CREATE TABLE storms(
   run INTEGER NOT NULL, name TEXT NOT NULL, priority INTEGER NOT NULL, stuck_ps INTEGER NOT NULL,
   begin_ps INTEGER NOT NULL, end_ps INTEGER, dropped INTEGER NOT NULL, forwarded INTEGER NOT NULL);

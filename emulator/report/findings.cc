@@ -9,6 +9,7 @@
 #include "emulator/report/assessment.h"
 #include "emulator/report/blame.h"
 #include "emulator/report/critical_path.h"
+#include "emulator/report/device_statistics.h"
 #include "emulator/report/format.h"
 #include "emulator/report/port_names.h"
 #include "emulator/report/rank_names.h"
@@ -226,6 +227,7 @@ std::vector<std::string> findings(const RunReader& record, const Diagnosis& diag
         slow_text(names, record, diagnosis), gap_text(*run, diagnosis.gap), main_cause_text(diagnosis)}) {
     if (!text.empty()) list.push_back(text);
   }
+  for (std::string& text : device_disagreements(record)) list.push_back(std::move(text));
   return list;
 }
 

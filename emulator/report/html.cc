@@ -18,6 +18,7 @@
 #include "emulator/report/collective_table.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
+#include "emulator/report/device_counters.h"
 #include "emulator/report/dilation.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/format.h"
@@ -334,6 +335,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Ports", html_ports(record, queue_pairs));
   html += section("Queues", html_queues(record));
   html += section("Rates and windows over time", html_rates(record));
+  html += section("Counters of the devices", html_device_counters(record));
   html += section("Impairments", html_impairments(record));
   html += section("Hardware of the ports", html_hardware(record));
   html += section("Device under test", dut_table(record));

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <vector>
 
+#include "emulator/report/device_texts.h"
 #include "emulator/report/format.h"
 #include "emulator/report/trace_texts.h"
 
@@ -372,6 +373,7 @@ std::span<const MetricText> metric_texts() {
   static const std::vector<MetricText> kAll = [] {
     std::vector<MetricText> all(std::begin(kTexts), std::end(kTexts));
     all.insert(all.end(), kTraceTexts.begin(), kTraceTexts.end());
+    all.insert(all.end(), kDeviceTexts.begin(), kDeviceTexts.end());
     return all;
   }();
   return kAll;

@@ -11,6 +11,7 @@
 #include "emulator/report/background.h"
 #include "emulator/report/collective_table.h"
 #include "emulator/report/critical_path.h"
+#include "emulator/report/device_counters.h"
 #include "emulator/report/flow_statistics.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/html.h"
@@ -153,6 +154,7 @@ RecordFigures write_report(const RunReader& record, const ReportFormats& formats
     write_file(run_folder / "queues.csv", queues_csv(record));
     write_file(run_folder / "port_rates.csv", port_rates_csv(record));
     write_file(run_folder / "allowances.csv", allowances_csv(record));
+    write_file(run_folder / "device_counters.csv", device_counters_csv(record));
   }
   std::optional<RecordActivity> activity;
   if (formats.contains(ReportFormat::kPerfetto)) {

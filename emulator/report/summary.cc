@@ -13,6 +13,7 @@
 #include "emulator/report/collective_table.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
+#include "emulator/report/device_counters.h"
 #include "emulator/report/dilation.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/hardware.h"
@@ -225,6 +226,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["impairments"] = impairments_json(record);
   json["queues"] = queues_json(record);
   json["rates"] = rates_json(record);
+  json["device_counters"] = device_counters_json(record);
   json["storms"] = storms_json(record);
   json["hardware"] = hardware_json(record);
   json["record"] = record_json(record);
@@ -237,18 +239,18 @@ nlohmann::ordered_json summary_shape() {
   for (const char* single : {"verdict", "reason", "reason_code", "fidelity", "bytes_wire", "bytes_local", "ranks",
                              "messages", "bytes", "ratio"})
     shape[single] = 0;
-  for (const char* other : {"rankwire",      "config",        "fidelity_reasons",
-                            "aggregators",   "limits",        "stall",
-                            "what_if",       "blame",         "diagnosis",
-                            "critical_path", "slack",         "waterfall",
-                            "repetitions",   "certification", "models",
-                            "dilation",      "jobs",          "background",
-                            "collective",    "requests",      "transport_details",
-                            "latency",       "time_by_cause", "slow_operations",
-                            "compute",       "failures",      "impairments",
-                            "queues",        "rates",         "storms",
-                            "hardware",      "record",        "warnings",
-                            "machines"})
+  for (const char* other : {"rankwire",      "config",         "fidelity_reasons",
+                            "aggregators",   "limits",         "stall",
+                            "what_if",       "blame",          "diagnosis",
+                            "critical_path", "slack",          "waterfall",
+                            "repetitions",   "certification",  "models",
+                            "dilation",      "jobs",           "background",
+                            "collective",    "requests",       "transport_details",
+                            "latency",       "time_by_cause",  "slow_operations",
+                            "compute",       "failures",       "impairments",
+                            "queues",        "rates",          "storms",
+                            "hardware",      "record",         "warnings",
+                            "machines",      "device_counters"})
     shape[other] = nullptr;
   shape["emulated"] = completion_json(nullptr);
   shape["reference"] = completion_json(nullptr);

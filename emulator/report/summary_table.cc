@@ -11,6 +11,7 @@
 #include "emulator/report/certification.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
+#include "emulator/report/device_counters.h"
 #include "emulator/report/dilation.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/format.h"
@@ -209,6 +210,9 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
   text += compute_text(record);
   if (const RecordedRun* run = principal_run(record)) add_bytes(text, run->end);
   if (record.emulated() != nullptr && record.emulated()->ended) add_transport(text, record.emulated()->end);
+  title = "devices";
+  for (const std::string& line : device_lines(record))
+    text += fmt::format("{:<14}{}\n", std::exchange(title, ""), line);
   add_failures(text, record);
   text += storms_text(record);
   add_round_trip(text, record);

@@ -1,4 +1,4 @@
-#include "emulator/suite/hook.h"
+#include "emulator/hooks/hook.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
