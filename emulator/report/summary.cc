@@ -16,6 +16,7 @@
 #include "emulator/report/dilation.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/hardware.h"
+#include "emulator/report/hybrid.h"
 #include "emulator/report/impairments.h"
 #include "emulator/report/jobs.h"
 #include "emulator/report/latency.h"
@@ -208,6 +209,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["certification"] = certification_json(record);
   json["models"] = models_json(record);
   json["dilation"] = dilation_json(record);
+  json["hybrid"] = hybrid_json(record);
   json["machines"] = machines_json(record);
   json["jobs"] = jobs_json(record, figures.diagnosis);
   json["background"] = background_json(record);
@@ -248,7 +250,7 @@ nlohmann::ordered_json summary_shape() {
                             "compute",       "failures",      "impairments",
                             "queues",        "rates",         "storms",
                             "hardware",      "record",        "warnings",
-                            "machines"})
+                            "machines",      "hybrid"})
     shape[other] = nullptr;
   shape["emulated"] = completion_json(nullptr);
   shape["reference"] = completion_json(nullptr);
