@@ -131,6 +131,7 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
   if (config.hybrid && config.simulation.has(SimulationFidelity::kTwin)) {
     RunConfig whole = config;
     whole.hybrid.reset();
+    for (PortConfig& port : whole.ports) port.modelled = false;
     prepare(whole_.emplace(), whole, folder_.path());
   }
   folder_.clear();

@@ -13,7 +13,7 @@ namespace rankwire {
 namespace {
 
 /// What goes one way in an iteration.
-struct Share {
+struct WayShare {
   uint64_t messages = 0;
   Bytes bytes;
 
@@ -26,13 +26,13 @@ struct Share {
   }
 };
 
-void print_share(const char* what, const nlohmann::ordered_json& share) {
+void print_way(const char* what, const nlohmann::ordered_json& share) {
   fmt::print("  {:<58} {:>10} {:>18}\n", what, share["messages_per_iteration"].get<uint64_t>(),
              share["bytes_per_iteration"].get<int64_t>());
 }
 
 /// "0-3, 8".
-std::string ranges(const std::vector<uint32_t>& ascending) {
+std::string number_ranges(const std::vector<uint32_t>& ascending) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < ascending.size();) {
     size_t end = i + 1;
@@ -54,10 +54,10 @@ nlohmann::ordered_json checked_hybrid(const Setup& setup) {
   std::vector<std::string> ports;
   for (const PortConfig& port : setup.config.ports)
     if (!port.modelled) ports.push_back(port.name);
-  Share wire, to_modelled, to_wired, modelled, local;
+  WayShare wire, to_modelled, to_wired, modelled, local;
   for (const Connection& c : setup.plan.transport.connections) {
     const bool from_wired = placement.is_wired(c.source), at_wired = placement.is_wired(c.destination);
-    Share& share = c.path == Path::kWire    ? wire
+    WayShare& share = c.path == Path::kWire    ? wire
                    : c.path == Path::kLocal ? local
                    : from_wired             ? to_modelled
                    : at_wired               ? to_wired
@@ -80,15 +80,15 @@ nlohmann::ordered_json checked_hybrid(const Setup& setup) {
 void print_hybrid(const nlohmann::ordered_json& hybrid) {
   if (hybrid.is_null()) return;
   fmt::print("\non wires: hosts {}, ranks {}, ports {}; {} ranks are modelled; an iteration:\n",
-             ranges(hybrid["hosts"].get<std::vector<uint32_t>>()), ranges(hybrid["ranks"].get<std::vector<uint32_t>>()),
+             number_ranges(hybrid["hosts"].get<std::vector<uint32_t>>()), number_ranges(hybrid["ranks"].get<std::vector<uint32_t>>()),
              fmt::join(hybrid["ports"].get<std::vector<std::string>>(), ", "),
              hybrid["modelled_ranks"].get<uint64_t>());
   fmt::print("  {:<58} {:>10} {:>18}\n", "", "messages", "bytes");
-  print_share("on wires", hybrid["wire"]);
-  print_share("modelled, from ranks on wires to others", hybrid["wired_to_modelled"]);
-  print_share("modelled, from others to ranks on wires", hybrid["modelled_to_wired"]);
-  print_share("modelled, between others", hybrid["modelled"]);
-  print_share("local", hybrid["local"]);
+  print_way("on wires", hybrid["wire"]);
+  print_way("modelled, from ranks on wires to others", hybrid["wired_to_modelled"]);
+  print_way("modelled, from others to ranks on wires", hybrid["modelled_to_wired"]);
+  print_way("modelled, between others", hybrid["modelled"]);
+  print_way("local", hybrid["local"]);
   fmt::print(
       "what is modelled meets no queue, loss or pause: the error is what the run differs by from the twin of the whole "
       "(simulation.fidelity: [flow, twin])\n");

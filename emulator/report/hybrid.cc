@@ -12,23 +12,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::optional<Duration> completion(const RecordedRun* run) {
+std::optional<Duration> time_of_run(const RecordedRun* run) {
   if (run == nullptr || !run->ended || run->end.verdict != "ok") return std::nullopt;
   return run->end.completion;
 }
 
 /// Of the model by that name, which is not the run itself.
-std::optional<Duration> completion_of(const RunReader& record, const char* model) {
+std::optional<Duration> time_of_model(const RunReader& record, const char* model) {
   for (const RecordedRun* run : record.models())
-    if (run->start.model == model) return completion(run);
+    if (run->start.model == model) return time_of_run(run);
   return std::nullopt;
 }
 
-Json picoseconds(std::optional<Duration> time) {
+Json time_or_null(std::optional<Duration> time) {
   return time ? Json(time->ps) : Json(nullptr);
 }
 
-Json number(std::optional<double> value) {
+Json share_or_null(std::optional<double> value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
@@ -47,9 +47,9 @@ std::optional<Hybrid> read_hybrid(const RunReader& record) {
   std::ranges::sort(hybrid.hosts);
   const RecordedRun* const run = record.emulated();
   // Without a run of its own the side is filled by a model, which has all on wires.
-  if (run != nullptr && run->start.model.empty()) hybrid.run = completion(run);
-  hybrid.reference = completion_of(record, "flow");
-  hybrid.twin = completion_of(record, "twin");
+  if (run != nullptr && run->start.model.empty()) hybrid.run = time_of_run(run);
+  hybrid.reference = time_of_model(record, "flow");
+  hybrid.twin = time_of_model(record, "twin");
   return hybrid;
 }
 
@@ -57,10 +57,10 @@ Json hybrid_json(const RunReader& record) {
   const std::optional<Hybrid> hybrid = read_hybrid(record);
   if (!hybrid) return nullptr;
   return {{"hosts", hybrid->hosts},
-          {"completion_time_ps", picoseconds(hybrid->run)},
-          {"twin_of_whole_ps", picoseconds(hybrid->twin)},
-          {"error", number(hybrid->error())},
-          {"reference_error", number(hybrid->reference_error())}};
+          {"completion_time_ps", time_or_null(hybrid->run)},
+          {"twin_of_whole_ps", time_or_null(hybrid->twin)},
+          {"error", share_or_null(hybrid->error())},
+          {"reference_error", share_or_null(hybrid->reference_error())}};
 }
 
 std::string hybrid_text(const RunReader& record) {
