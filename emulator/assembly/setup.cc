@@ -196,7 +196,8 @@ Placement place_workload(Setup& setup) {
 void warn_of_hybrid(Setup& setup) {
   if (!setup.is_hybrid() || setup.config.hybrid->wired.empty() || setup.plan.bytes_wire > Bytes(0)) return;
   setup.warnings.push_back(
-      "hybrid: nothing goes over wires: the ranks of hybrid.wired have nothing to send to each other from host to host; "
+      "hybrid: nothing goes over wires: the ranks of hybrid.wired have nothing to send to each other from host to "
+      "host; "
       "choose hosts that do, or another mapping.policy");
 }
 

@@ -67,7 +67,8 @@ struct Setup {
   }
   /// Whether part of what goes from host to host is modelled: with `hybrid`, where not all is on wires.
   bool is_hybrid() const {
-    return std::ranges::any_of(plan.transport.connections, [](const Connection& c) { return c.path == Path::kModelled; });
+    return std::ranges::any_of(plan.transport.connections,
+                               [](const Connection& c) { return c.path == Path::kModelled; });
   }
 
   Setup() = default;

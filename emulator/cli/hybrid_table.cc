@@ -37,7 +37,8 @@ std::string number_ranges(const std::vector<uint32_t>& ascending) {
   for (size_t i = 0; i < ascending.size();) {
     size_t end = i + 1;
     while (end < ascending.size() && ascending[end] == ascending[end - 1] + 1) ++end;
-    parts.push_back(end - i == 1 ? fmt::to_string(ascending[i]) : fmt::format("{}-{}", ascending[i], ascending[end - 1]));
+    parts.push_back(end - i == 1 ? fmt::to_string(ascending[i])
+                                 : fmt::format("{}-{}", ascending[i], ascending[end - 1]));
     i = end;
   }
   return parts.empty() ? "none" : fmt::format("{}", fmt::join(parts, ", "));
@@ -58,10 +59,10 @@ nlohmann::ordered_json checked_hybrid(const Setup& setup) {
   for (const Connection& c : setup.plan.transport.connections) {
     const bool from_wired = placement.is_wired(c.source), at_wired = placement.is_wired(c.destination);
     WayShare& share = c.path == Path::kWire    ? wire
-                   : c.path == Path::kLocal ? local
-                   : from_wired             ? to_modelled
-                   : at_wired               ? to_wired
-                                            : modelled;
+                      : c.path == Path::kLocal ? local
+                      : from_wired             ? to_modelled
+                      : at_wired               ? to_wired
+                                               : modelled;
     share.add(c);
   }
   std::vector<uint32_t> hosts = setup.config.hybrid->wired;
@@ -80,7 +81,8 @@ nlohmann::ordered_json checked_hybrid(const Setup& setup) {
 void print_hybrid(const nlohmann::ordered_json& hybrid) {
   if (hybrid.is_null()) return;
   fmt::print("\non wires: hosts {}, ranks {}, ports {}; {} ranks are modelled; an iteration:\n",
-             number_ranges(hybrid["hosts"].get<std::vector<uint32_t>>()), number_ranges(hybrid["ranks"].get<std::vector<uint32_t>>()),
+             number_ranges(hybrid["hosts"].get<std::vector<uint32_t>>()),
+             number_ranges(hybrid["ranks"].get<std::vector<uint32_t>>()),
              fmt::join(hybrid["ports"].get<std::vector<std::string>>(), ", "),
              hybrid["modelled_ranks"].get<uint64_t>());
   fmt::print("  {:<58} {:>10} {:>18}\n", "", "messages", "bytes");

@@ -60,8 +60,8 @@ class SplitTransport final : public Transport {
   std::unique_ptr<Transport> wire_, local_;
   LinkLoads* const loads_;
   Model model_{*this};
-  std::vector<Path> path_;        // by connection
-  std::vector<uint8_t> is_load_;  // by connection, with `loads_`: whether it is told of its messages
+  std::vector<Path> path_;             // by connection
+  std::vector<uint8_t> is_load_;       // by connection, with `loads_`: whether it is told of its messages
   Time wire_time_ = Time::long_ago();  // the latest that the wire was told
 };
 

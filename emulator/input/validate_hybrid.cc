@@ -36,8 +36,8 @@ void wire_listed(const RunConfig& config, const MappingConfig& mapping, std::vec
   }
 }
 
-/// NIC n of the run stands behind the n-th port. Where it is not known how many NPUs a host has, all NICs of a host have
-/// some.
+/// NIC n of the run stands behind the n-th port. Where it is not known how many NPUs a host has, all NICs of a host
+/// have some.
 void wire_in_order(const RunConfig& config, const Counts& counts, std::vector<bool>& wired) {
   for (const uint32_t host : config.hybrid->wired) {
     for (uint32_t i = 0; i < config.hosts.npus.value_or(counts.nics); ++i) {
@@ -71,7 +71,8 @@ class HybridCheck {
       source_.fail("hybrid",
                    "needs 'wired', the hosts whose ranks are on wires, such as [0, 1]; [] for none, where all is "
                    "modelled");
-    if (config_.ports.empty()) source_.fail("hybrid", "needs 'ports': also hosts that are not on wires stand behind one");
+    if (config_.ports.empty())
+      source_.fail("hybrid", "needs 'ports': also hosts that are not on wires stand behind one");
     check_hosts();
     check_others();
   }

@@ -69,11 +69,11 @@ std::string hybrid_text(const RunReader& record) {
   std::string text = hybrid->hosts.empty()
                          ? std::string("nobody is on wires, all is modelled")
                          : fmt::format("the ranks of {} {} are on wires, all else is modelled",
-                                       hybrid->hosts.size() == 1 ? "host" : "hosts",
-                                       fmt::join(hybrid->hosts, ", "));
+                                       hybrid->hosts.size() == 1 ? "host" : "hosts", fmt::join(hybrid->hosts, ", "));
   if (!hybrid->twin) return text + "; `simulation.fidelity: [flow, twin]` would say what the whole job takes";
   text += fmt::format("; with everybody on wires the twin takes {}", readable(*hybrid->twin));
-  if (const auto error = hybrid->error()) text += fmt::format(", from which this run differs by {:+.2f} %", 100 * *error);
+  if (const auto error = hybrid->error())
+    text += fmt::format(", from which this run differs by {:+.2f} %", 100 * *error);
   if (const auto error = hybrid->reference_error())
     text += fmt::format(" and the reference by {:+.2f} %", 100 * *error);
   return text;

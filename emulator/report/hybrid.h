@@ -13,11 +13,12 @@
 namespace rankwire {
 
 struct Hybrid {
-  std::vector<uint32_t> hosts;                    ///< on wires, ascending
-  std::optional<Duration> run, reference, twin;   ///< completion: of the run, and of the whole job by these models;
-                                                  ///< absent where they did not run or did not end well
+  std::vector<uint32_t> hosts;                   ///< on wires, ascending
+  std::optional<Duration> run, reference, twin;  ///< completion: of the run, and of the whole job by these models;
+                                                 ///< absent where they did not run or did not end well
 
-  /// By how much the run takes longer than the twin of the whole, of what that takes: the truth, as far as one is known.
+  /// By how much the run takes longer than the twin of the whole, of what that takes: the truth, as far as one is
+  /// known.
   std::optional<double> error() const { return beside_twin(run); }
   /// The same of the reference, which models all.
   std::optional<double> reference_error() const { return beside_twin(reference); }

@@ -35,8 +35,8 @@ namespace rankwire {
 /// down to whole bit/s. Queues, losses and congestion control do not exist. `first_rx` and `marks` are not known
 /// (never, 0); the payload key is that of the message, as if it had been carried.
 ///
-/// A connection may be a load instead: others carry its messages, and while one is under way it takes the fair share that
-/// it would have of the links of its route, however fast it really is.
+/// A connection may be a load instead: others carry its messages, and while one is under way it takes the fair share
+/// that it would have of the links of its route, however fast it really is.
 ///
 /// `now` never decreases. It may lie far beyond several events (real time): they happen at their own times all the
 /// same. The same calls give the same events. Nothing allocates after `prepare`.
@@ -70,7 +70,8 @@ class NetworkModel final : public Transport, public LinkLoads {
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   /// Events come in the order of their times. When it reports none, `next_event` is later than `now`.
   size_t poll(Time now, std::span<Event> events) noexcept override;
-  /// Nothing is posted to a connection that is told of here; of those that the network has no route for nothing happens.
+  /// Nothing is posted to a connection that is told of here; of those that the network has no route for nothing
+  /// happens.
   void begin_load(ConnectionId connection, Time now) noexcept override;
   void end_load(ConnectionId connection, Time now) noexcept override;
   /// The next end of a transmission, delivery or acknowledgement. After `post`, and after a `poll` that reported

@@ -44,7 +44,7 @@ struct PlacementOptions {
   std::vector<Place> guests;    ///< of end points behind those, which may share NICs with ranks
   /// Hosts whose ranks are on wires; absent: all are.
   std::optional<std::vector<uint32_t>> wired_hosts;
-  AddressPool addresses;        ///< of all NICs but those behind a port that has its own
+  AddressPool addresses;                                   ///< of all NICs but those behind a port that has its own
   std::vector<std::optional<AddressPool>> port_addresses;  ///< by port; may be shorter
   MacAddress first_mac;
 };

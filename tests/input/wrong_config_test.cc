@@ -629,7 +629,8 @@ const Mistake kMistakes[] = {
      "it "
      "at 1"},
     {"HybridOfNobodyNamed", "GOODhybrid: {}\n",
-     ":3: hybrid: needs 'wired', the hosts whose ranks are on wires, such as [0, 1]; [] for none, where all is modelled"},
+     ":3: hybrid: needs 'wired', the hosts whose ranks are on wires, such as [0, 1]; [] for none, where all is "
+     "modelled"},
     {"HybridWithAnUnknownHost", "GOODhybrid:\n  wired: [1, 4]\n",
      ":4: hybrid.wired[1]: there is no host 4; there are hosts 0 .. 3"},
     {"HybridWithAHostTwice", "GOODhybrid: {wired: [1, 0, 1]}\n", ":3: hybrid.wired[2]: names host 1 twice"},
