@@ -57,8 +57,9 @@ TEST(LinkLoads, EndWithTheLastMessage) {
   while (model.next_event() < Time() + kAlone) ASSERT_EQ(model.poll(model.next_event(), none), 0u);
   model.end_load(load, Time() + kAlone);
   // Half has been sent in that time, and the other half takes half of what all takes alone.
-  for (const Event& event : drain(model, Time() + kAlone))
-    if (event.kind == EventKind::kSent) EXPECT_EQ(event.sent.last_tx, Time() + kAlone + Duration(kAlone.ps / 2));
+  const std::vector<Event> sent = of_kind(drain(model, Time() + kAlone), EventKind::kSent);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent.front().sent.last_tx, Time() + kAlone + Duration(kAlone.ps / 2));
 }
 
 TEST(LinkLoads, ElsewhereDisturbNobody) {

@@ -4,6 +4,7 @@ import json
 import unittest
 
 import chakra
+import schemas
 from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire, transformer
 
 HOSTS = 8
@@ -51,6 +52,7 @@ class Hybrid(RankwireTest):
                     "reference_error": (reference_of_whole - twin_of_whole) / twin_of_whole,
                 },
             )
+            self.assertEqual(schemas.schema_errors("summary", run.summary), [])
             if wired == 0:
                 self.assertEqual(emulated, reference_of_whole)
                 self.assertEqual(self.operations(run, "emulated"), self.operations(run, "reference"))
