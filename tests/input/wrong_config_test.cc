@@ -652,7 +652,7 @@ const Mistake kMistakes[] = {
      ":6: dilation.factor: with 'hybrid' needs the embedded switch: a device keeps its own time, and the links of the "
      "model are those of the job"},
     {"TooManyCountedPorts", "workload: {traces: t}\nports:\n  - {count: 1000}\n  - {count: 25}\n",
-     ":3: ports: are 1025 with those that 'count' stands for, the most is 1024"},
+     ":2: ports: are 1025 with those that 'count' stands for, the most is 1024"},
     {"NoCountedPorts", "workload: {traces: t}\nports:\n  - {count: 2}\n  - {count: 0}\n",
      ":4: ports[1].count: 0 is outside 1 .. 1024"},
     {"NoWorkers", "GOODworkers: {count: 0}", ":3: workers.count: 0 is outside 1 .. 64"},
