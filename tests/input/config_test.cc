@@ -260,7 +260,7 @@ ports:
 // Host 1 has NICs 2 and 3 of the run, which stand behind ports 2 and 3.
 TEST_F(Config, PortsThatNobodyOnAWireStandsBehindNeedNoDevice) {
   const RunConfig config = load(
-      "workload: {generate: {layers: 2, data_parallel: 6}}\n"
+      "workload: {generate: {layers: 2, data_parallel: 3}}\n"
       "hosts: {count: 3, npus: 2, nics: 2}\n"
       "hybrid: {wired: 1}\n"
       "ports:\n  - {device: none}\n  - {device: none}\n  - {name: e, count: 1, device: net_null0}\n"
