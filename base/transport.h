@@ -22,6 +22,8 @@
 
 namespace rankwire {
 
+class ModelledPart;
+
 /// An emulated NIC: the addresses it answers to and the port that it stands behind.
 struct Nic {
   NicId id;
@@ -36,6 +38,9 @@ struct Nic {
 enum class Path : uint8_t {
   kWire,   ///< through the device under test
   kLocal,  ///< within a host's scale-up domain or behind one port: the modelled interconnect
+  /// From host to host, in a run of which only some ranks are on wires: over links that the model alone has. It has the
+  /// queue pair numbers that it would have on the wire, so that those of others are the same.
+  kModelled,
 };
 
 /// A directed connection: messages flow from `source` to `destination`, acknowledgements back. Queue pairs belong to
@@ -237,6 +242,9 @@ class Transport {
   /// progress as `poll` would at every time before then, up to the first at which there is something to report. Returns
   /// `next_event`.
   virtual Time run_ahead([[maybe_unused]] Time limit) noexcept { return next_event(); }
+
+  /// What of it is a model; null where the loop need not tell it from the rest.
+  virtual ModelledPart* modelled_part() noexcept { return nullptr; }
 
   /// Grows whenever `poll` has moved a frame or reported an event: how a busy turn of the loop is told from an idle
   /// one.

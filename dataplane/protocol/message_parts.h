@@ -97,7 +97,7 @@ inline uint32_t close_offer(SlotPool<Offer>& offers, uint32_t offer, SlotPool<Tr
 /// `Ends` names the first of a connection's queue pairs at its source and at its destination, where they are here.
 template <class Ends>
 void turn_ends(const Connection& reverse, std::vector<Ends>& connections) {
-  if (reverse.path != Path::kWire || !reverse.reverse_of.valid()) return;
+  if (reverse.path == Path::kLocal || !reverse.reverse_of.valid()) return;
   const Ends& shared = connections[reverse.reverse_of.value];
   Ends& own = connections[reverse.id.value];
   own.source = shared.destination;
@@ -108,7 +108,7 @@ void turn_ends(const Connection& reverse, std::vector<Ends>& connections) {
 template <class Ends, class End>
 void share_ends(const Connection& reverse, std::vector<Ends>& connections, std::vector<End>& ends,
                 uint32_t queue_pairs) {
-  if (reverse.path != Path::kWire || !reverse.reverse_of.valid()) return;
+  if (reverse.path == Path::kLocal || !reverse.reverse_of.valid()) return;
   turn_ends(reverse, connections);
   const Ends& own = connections[reverse.id.value];
   for (uint32_t member = 0; member < queue_pairs; ++member) {

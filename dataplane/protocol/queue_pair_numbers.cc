@@ -6,7 +6,7 @@ namespace rankwire {
 namespace {
 
 bool has_queue_pairs(const Connection& connection) {
-  return connection.path == Path::kWire && !connection.reverse_of.valid();
+  return connection.path != Path::kLocal && !connection.reverse_of.valid();
 }
 
 }  // namespace

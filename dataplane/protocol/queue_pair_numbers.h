@@ -19,7 +19,7 @@ struct QueuePairNumbers {
   uint32_t source = kNone, destination = kNone;
 };
 
-/// The queue pairs of a transport that has the ends of those Path::kWire connections whose NICs are `here`:
+/// The queue pairs of a transport that has the ends of those connections but local ones whose NICs are `here`:
 /// `queue_pairs` for each source in the order of the connections, then for each destination. A reverse connection
 /// (Connection::reverse_of) has those of the other, the other way. By connection. Numbers have 24 bits only as long as
 /// `count_queue_pairs` of the same is at most 2^24 - 1 - kFirst.

@@ -51,9 +51,9 @@ QueuePairs::QueuePairs(const RoceOptions& options, const TransportPlan& plan, st
   const size_t in_all = count_queue_pairs(plan, options_.queue_pairs, all);
   if (in_all > kQueuePairMask - QueuePairNumbers::kFirst)
     fail_input("{} queue pairs do not fit into 24-bit numbers", in_all);
-  const size_t queue_pairs = count_queue_pairs(plan, options_.queue_pairs, here);
-  ends.reserve(queue_pairs);
-  numbers_.reserve(queue_pairs);
+  const size_t at_most = count_queue_pairs(plan, options_.queue_pairs, here);
+  ends.reserve(at_most);
+  numbers_.reserve(at_most);
   connections.resize(plan.connections.size());
   const std::vector<QueuePairNumbers> numbers = number_queue_pairs(plan, options_.queue_pairs, all);
   for (const Connection& connection : plan.connections)
@@ -61,6 +61,7 @@ QueuePairs::QueuePairs(const RoceOptions& options, const TransportPlan& plan, st
   for (const Connection& connection : plan.connections)
     place_ends(connection, numbers[connection.id.value].destination, Side::kDestination, bindings);
   for (const Connection& connection : plan.connections) share_ends(connection, connections, ends, options_.queue_pairs);
+  const size_t queue_pairs = ends.size();
   if (queue_pairs < in_all) index_numbers(in_all);
   requesters.resize(queue_pairs);
   responders.resize(queue_pairs);
@@ -79,7 +80,7 @@ void QueuePairs::place_ends(const Connection& connection, uint32_t number, Side 
   placed.source_nic = connection.source_nic;
   placed.destination_nic = connection.destination_nic;
   placed.largest_message = static_cast<uint32_t>(connection.largest_message.count) & INT32_MAX;
-  if (number == QueuePairNumbers::kNone || connection.reverse_of.valid()) return;
+  if (number == QueuePairNumbers::kNone || connection.reverse_of.valid() || connection.path != Path::kWire) return;
   const NicId nic = at_source ? connection.source_nic : connection.destination_nic;
   if (!has(nic)) return;
   const std::vector<uint32_t> lanes = lanes_of(bindings, nics_[nic.value].port);

@@ -19,6 +19,11 @@ bool is_on(const PortConfig& port, const std::string& machine) {
   return machine.empty() || port.on == machine;
 }
 
+/// Whether it is a device that DPDK opens.
+bool is_dpdk_device(const PortConfig& port) {
+  return !port.embedded() && !port.is_rdma_device() && !port.modelled;
+}
+
 /// Of the embedded switch: each ring port has a link to each.
 uint32_t shards(const RunConfig& config) {
   return switch_shards(config, worker_threads(config, one_of_each_core(allowed_cpus())).count);
@@ -92,14 +97,15 @@ uint32_t roomy_frames_of_port(const Setup& setup, PortId port) {
 DpdkOptions dpdk_options(const RunConfig& config, const std::string& machine) {
   DpdkOptions options{.memory = config.dpdk.memory, .extra = config.dpdk.eal_arguments, .keeps_devices = true};
   for (const PortConfig& port : config.ports) {
-    if (is_on(port, machine) && !port.is_rdma_device() && !port.embedded()) options.devices.push_back(port.device);
+    if (is_on(port, machine) && is_dpdk_device(port)) options.devices.push_back(port.device);
   }
   return options;
 }
 
 uint64_t frames_of_ports(const Setup& setup) {
   uint64_t frames = 0;
-  for (uint32_t p = 0; p < setup.config.ports.size(); ++p) frames += frames_of_port(setup, PortId(p));
+  for (uint32_t p = 0; p < setup.config.ports.size(); ++p)
+    if (!setup.config.ports[p].modelled) frames += frames_of_port(setup, PortId(p));
   return frames;
 }
 
@@ -113,7 +119,7 @@ uint32_t dpdk_devices(const RunConfig& config, const std::string& machine) {
   for (const PortConfig& port : config.ports) {
     if (!is_on(port, machine)) continue;
     if (port.device == "ring") devices += 2 * shards(config);
-    if (!port.embedded() && !port.is_rdma_device()) ++devices;
+    if (is_dpdk_device(port)) ++devices;
   }
   return devices;
 }
@@ -122,13 +128,13 @@ Bytes dpdk_memory(const Setup& setup) {
   const RunConfig& config = setup.config;
   Bytes memory;
   for (uint32_t p = 0; p < config.ports.size(); ++p) {
-    if (!setup.is_here(PortId(p))) continue;
     const PortConfig& port = config.ports[p];
+    if (!is_on(port, setup.machine)) continue;
     if (port.device == "ring") {
       memory += ring_link_memory({.queue_frames = kQueueFrames, .frames = frames_of_port(setup, PortId(p))});
       for (uint32_t other = 1; other < shards(config); ++other)
         memory += ring_link_memory({.queue_frames = kQueueFrames, .frames = kFramesOfOtherLinks});
-    } else if (!port.embedded() && !port.is_rdma_device()) {
+    } else if (is_dpdk_device(port)) {
       // Where RDMA devices say the path MTU, it is known when they are open only.
       const uint32_t mtu = config.transport.mtu.value_or(kLargestPathMtu);
       memory += dpdk_queues_memory(

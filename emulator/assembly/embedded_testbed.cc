@@ -68,13 +68,14 @@ class EmbeddedTestbed final : public Testbed {
   static std::unique_ptr<EmbeddedTestbed> in_memory(const Setup& setup, PoolUse use, const WorkerShares* shares) {
     std::unique_ptr<EmbeddedTestbed> testbed(new EmbeddedTestbed(setup, shares));
     const auto ports = static_cast<uint32_t>(setup.config.ports.size());
-    testbed->pool_.emplace(frames_of_ports(setup), memory_frame_bytes(setup, use), use);
+    testbed->pool_.emplace(std::max<uint64_t>(frames_of_ports(setup), 1), memory_frame_bytes(setup, use), use);
     const BellUse bell_use = use == PoolUse::kOneThread ? BellUse::kOneThread : BellUse::kManyThreads;
-    if (setup.config.fabric) testbed->bells_.emplace_back(ports, bell_use);
-    if (use == PoolUse::kOneThread) testbed->arrivals_.emplace_back(ports, bell_use);
+    if (setup.config.fabric || setup.is_hybrid()) testbed->bells_.emplace_back(ports, bell_use);
+    const uint32_t used = testbed->place_of(PortId(ports));
+    if (use == PoolUse::kOneThread) testbed->arrivals_.emplace_back(used, bell_use);
     testbed->add_links([&](PortId port, uint32_t shard) {
       const Doorbell bell{testbed->bells_.empty() ? nullptr : &testbed->bells_[shard], port.value};
-      const Doorbell answer{testbed->arrivals(0), port.value};
+      const Doorbell answer{testbed->is_used(port) ? testbed->arrivals(0) : nullptr, testbed->place_of(port)};
       return make_memory_link(*testbed->pool_, kQueueFrames, setup.config.ports[port.value].name, bell, answer);
     });
     testbed->make_switches();
@@ -108,7 +109,8 @@ class EmbeddedTestbed final : public Testbed {
       return make_ring_link(
           *testbed->environment_, setup.config.ports[port.value].name,
           {.queue_frames = kQueueFrames, .frames = frames_of_port(setup, port), .one_thread = one_thread}, bell,
-          {&testbed->arrivals_[shares.of_port(port)], places[port.value]});
+          {testbed->is_used(port) ? &testbed->arrivals_[shares.of_port(port)] : nullptr,
+           setup.config.hybrid ? testbed->place_of(port) : places[port.value]});
     });
     testbed->make_switches();
     return testbed;
@@ -118,6 +120,7 @@ class EmbeddedTestbed final : public Testbed {
     std::vector<PortBinding> bindings;
     for (uint32_t p = 0; p < ports_.size(); ++p) {
       const PortConfig& port = setup_.config.ports[p];
+      if (port.modelled) continue;
       bindings.push_back(
           {PortId(p), ports_[p].get(), port.rate, embedded_flow_control(port).mode, receive_buffer_of(port)});
     }
@@ -144,6 +147,7 @@ class EmbeddedTestbed final : public Testbed {
     std::vector<PortCounters> ports = fabric_ports(first_switch(), setup_.config);
     if (setup_.config.fabric) return ports;
     if (is_sharded()) add_other_shards(ports);
+    std::erase_if(ports, [&](const PortCounters& port) { return !is_used(port.port); });
     for (PortCounters& port : ports) port.name = "switch." + setup_.config.ports[port.port.value].name;
     return ports;
   }
@@ -185,6 +189,12 @@ class EmbeddedTestbed final : public Testbed {
   }
 
   bool is_sharded() const { return shards_ > 1; }
+  bool is_used(PortId port) const { return !setup_.config.ports[port.value].modelled; }
+  /// Among those that are used, which are `ports()`.
+  uint32_t place_of(PortId port) const {
+    const auto first = setup_.config.ports.begin();
+    return static_cast<uint32_t>(std::ranges::count(first, first + port.value, false, &PortConfig::modelled));
+  }
   /// The one that serves the port.
   uint32_t shard_of(PortId port) const { return is_sharded() ? shares_->of_port(port) : 0; }
   bool has_own_thread() const { return shares_ != nullptr && setup_.config.embedded_switch.core == SwitchCore::kOwn; }

@@ -146,6 +146,18 @@ int64_t frame_memory(const RunConfig& config, const std::filesystem::path& folde
   return static_cast<int64_t>(frames_of_ports(setup)) * FramePool::kDefaultCapacity;
 }
 
+/// Without the ports that only the model has.
+RunConfig on_wires_alone(RunConfig config) {
+  if (!config.hybrid) return config;
+  const size_t ports = config.ports.size();
+  std::erase_if(config.ports, [](const PortConfig& port) { return port.modelled; });
+  if (config.ports.size() < 2) fail_input("of the ports {} are on wires, and traffic needs two", config.ports.size());
+  if (config.fabric && config.ports.size() < ports)
+    fail_input("of the hosts of the fabric only {} are on wires", config.ports.size());
+  config.hybrid.reset();
+  return config;
+}
+
 /// A small run with as many ports as there is room for. Throws Error where that is none.
 RunConfig fitting_run(const RunConfig& config, const std::filesystem::path& folder, Duration time) {
   auto ports = static_cast<uint32_t>(config.ports.size());
@@ -322,7 +334,7 @@ Embedding measure_embedding(const RunConfig& config, const std::filesystem::path
     if (cores.front() != SwitchCore::kShared) cores.push_back(SwitchCore::kShared);
     const Duration share(time.measured.ps / static_cast<int64_t>(cores.size()));
     std::filesystem::create_directories(folder);
-    RunConfig small = fitting_run(config, folder, share);
+    RunConfig small = fitting_run(on_wires_alone(config), folder, share);
     embedding.ports = static_cast<uint32_t>(small.ports.size());
     for (const SwitchCore core : cores) {
       small.embedded_switch.core = core;
@@ -340,13 +352,15 @@ uint64_t data_packets_once(const TransportCounters& counters, VerbName verb) {
 
 double rates_of_ports(const RunConfig& config) {
   double sum = 0;
-  for (const PortConfig& port : config.ports) sum += static_cast<double>(port.rate.bits_per_second);
+  for (const PortConfig& port : config.ports)
+    if (!port.modelled) sum += static_cast<double>(port.rate.bits_per_second);
   return sum / config.dilation.factor;
 }
 
 uint32_t ports_within(const RunConfig& config, double bits_per_second) {
   std::vector<int64_t> rates;
-  for (const PortConfig& port : config.ports) rates.push_back(port.rate.bits_per_second / config.dilation.factor);
+  for (const PortConfig& port : config.ports)
+    if (!port.modelled) rates.push_back(port.rate.bits_per_second / config.dilation.factor);
   std::ranges::sort(rates, std::greater<>());
   uint32_t ports = 0;
   for (const int64_t rate : rates) {

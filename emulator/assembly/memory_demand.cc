@@ -90,7 +90,7 @@ Counts::Counts(const Setup& setup) {
   const uint64_t mtu = setup.config.transport.mtu.value_or(kLargestPathMtu);
   connections = plan.connections.size();
   for (const Connection& c : plan.connections) {
-    if (c.path == Path::kLocal) {
+    if (c.path != Path::kWire) {
       ++local, local_messages += c.messages_per_iteration;
       continue;
     }
@@ -105,8 +105,13 @@ Counts::Counts(const Setup& setup) {
   // It sends as long as the jobs take: more than all places for frames.
   constexpr uint64_t kCountless = uint64_t{1} << 40;
   if (!setup.background.empty()) packets += kCountless;
-  if (!setup.config.ports.empty())
+  if (setup.is_hybrid()) {
+    const auto has_ends = [](const Connection& c) { return c.path == Path::kWire && !c.reverse_of.valid(); };
+    const auto pairs = static_cast<uint64_t>(std::ranges::count_if(plan.connections, has_ends));
+    queue_pair_ends = 2 * pairs * setup.config.transport.queue_pairs;
+  } else if (!setup.config.ports.empty()) {
     queue_pair_ends = count_queue_pairs(plan, setup.config.transport.queue_pairs, [](NicId) { return true; });
+  }
   for (const RankTrace& rank : setup.workload.ranks) nodes += rank.nodes.size();
   for (const uint32_t of_slot : setup.plan.slot_steps) steps += of_slot;
   slots = setup.plan.slot_steps.size();
@@ -168,8 +173,9 @@ Bytes sharing_memory(const Setup& setup, const Counts& counts, uint64_t links_of
   return bytes_of(LinkSharing::bytes(counts.connections, links_of_route, pairs));
 }
 
-Bytes interconnect_memory(const Counts& counts) {
-  return model_memory(counts.local, kLinksOfStar, std::min(counts.in_flight, counts.local_messages)) +
+Bytes interconnect_memory(const Setup& setup, const Counts& counts) {
+  const uint64_t links = setup.is_hybrid() && setup.config.fabric ? kLinksOfFabric : kLinksOfStar;
+  return model_memory(counts.local, links, std::min(counts.in_flight, counts.local_messages)) +
          bytes_of(counts.connections * sizeof(uint32_t));
 }
 
@@ -187,7 +193,8 @@ uint64_t message_pool_bytes(const RoceOptions& options, const Counts& counts) {
 Bytes connection_memory(const Setup& setup, const Counts& counts, Bytes frames) {
   const RoceOptions options = roce_options(setup);
   uint32_t lanes = 0;
-  for (const PortConfig& port : setup.config.ports) lanes += port.embedded() ? 1 : port.queues;
+  for (const PortConfig& port : setup.config.ports)
+    if (!port.modelled) lanes += port.embedded() ? 1 : port.queues;
   const auto pairs = static_cast<uint64_t>(queue_pair_memory(options, counts.queue_pair_ends, lanes).count);
   const uint64_t lookups = counts.connections * (sizeof(ConnectionEnds) + sizeof(Path));
   // End points go when all are connected, before frames and the record have touched their memory.
@@ -244,11 +251,12 @@ RunMemory emulated_memory(const Setup& setup, const Counts& counts) {
   if (embedded && !rings) memory.frames += memory_testbed_memory(setup, PoolUse::kManyThreads, counts, shards);
   if (dpdk_devices(setup.config, setup.machine) > 0) memory.frames += dpdk_memory(setup);
   const bool rdma = std::ranges::any_of(config.ports, &PortConfig::is_rdma_device);
-  const bool frames = std::ranges::any_of(config.ports, [](const PortConfig& port) { return !port.is_rdma_device(); });
+  const bool frames = std::ranges::any_of(
+      config.ports, [](const PortConfig& port) { return !port.is_rdma_device() && !port.modelled; });
   if (rdma) memory.connections += verbs_memory(setup, counts);
   if (frames) memory.connections += connection_memory(setup, counts, memory.frames);
   memory.engine = engine_memory(setup, counts, workers);
-  memory.model = interconnect_memory(counts);
+  memory.model = interconnect_memory(setup, counts);
   memory.record = bytes_of(static_cast<uint64_t>(record_memory(setup, counts, "real").count) +
                            (workers - 1) * rows_memory(setup, "real"));
   return memory;
@@ -259,7 +267,7 @@ RunMemory twin_memory(const Setup& setup, const Counts& counts) {
   memory.frames = switch_memory(setup, counts) + memory_testbed_memory(setup, PoolUse::kOneThread, counts);
   memory.connections = connection_memory(setup, counts, memory.frames);
   memory.engine = engine_memory(setup, counts);
-  memory.model = interconnect_memory(counts);
+  memory.model = interconnect_memory(setup, counts);
   memory.record = record_memory(setup, counts);
   return memory;
 }

@@ -19,7 +19,7 @@ constexpr Bandwidth kInstant(int64_t{1} << 46);
 std::vector<int64_t> chains_at_ports(const Setup& setup) {
   std::vector<std::vector<std::pair<RankId, uint8_t>>> chains(setup.config.ports.size());
   for (const Connection& c : setup.plan.transport.connections) {
-    if (c.path != Path::kWire || c.messages_per_iteration == 0 || setup.background.has(c.id)) continue;
+    if (c.path == Path::kLocal || c.messages_per_iteration == 0 || setup.background.has(c.id)) continue;
     chains[setup.placement.nics[c.source_nic.value].port.value].emplace_back(c.source, c.channel);
     chains[setup.placement.nics[c.destination_nic.value].port.value].emplace_back(c.destination, c.channel);
   }
@@ -42,7 +42,7 @@ std::optional<Network> network_with_turns(const Setup& setup, const Network& net
   // Connections of different delays share links, so each has a link of its own for its delay, and the others have none.
   for (const Connection& c : setup.plan.transport.connections) {
     Route& route = turns.routes[c.id.value];
-    if (c.path != Path::kWire || route.links.empty()) continue;
+    if (c.path == Path::kLocal || route.links.empty()) continue;
     const Bandwidth port = network.links[route.links.front().link.value].bandwidth;
     const int64_t others = std::max<int64_t>(1, std::max(at(c.source_nic), at(c.destination_nic))) - 1;
     const Duration hidden = serialization_time(line_size(c.largest_message, route.framing), port) * others;

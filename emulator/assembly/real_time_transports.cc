@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/link_loads.h"
 #include "dataplane/roce/transport.h"
 #include "dataplane/verbs/transport.h"
 #include "emulator/assembly/impairments.h"
@@ -30,6 +31,11 @@ RoceOptions real_time_options(const Setup& setup) {
 
 std::unique_ptr<Transport> with_interconnect(const Setup& setup, std::unique_ptr<Transport> wire,
                                              const std::function<bool(ConnectionId)>& wanted) {
+  if (setup.is_hybrid()) {
+    auto model = std::make_unique<NetworkModel>(modelled_network(setup));
+    LinkLoads& loads = *model;
+    return std::make_unique<SplitTransport>(std::move(wire), std::move(model), &loads);
+  }
   return std::make_unique<SplitTransport>(std::move(wire), std::make_unique<NetworkModel>(interconnect(setup, wanted)));
 }
 

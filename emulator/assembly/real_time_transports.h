@@ -22,7 +22,8 @@
 
 namespace rankwire {
 
-/// `wire`, with the interconnect for local connections, or for those of them that are `wanted`.
+/// `wire`, with the interconnect for local connections, or for those of them that are `wanted`. Where part of the
+/// network is modelled, the model has that and all local connections.
 std::unique_ptr<Transport> with_interconnect(const Setup& setup, std::unique_ptr<Transport> wire,
                                              const std::function<bool(ConnectionId)>& wanted = nullptr);
 

@@ -1,5 +1,6 @@
 #include "emulator/assembly/reference.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -48,7 +49,7 @@ std::vector<FlowHashes> flow_hashes(const Setup& setup, Direction direction) {
   if (balancing.spreading != SpreadingName::kFlow || !by_flow) return hashes;
   const std::vector<QueuePairNumbers> ends = number_queue_pairs(plan, options.queue_pairs, [](NicId) { return true; });
   for (const Connection& connection : plan.connections) {
-    if (connection.path != Path::kWire) continue;
+    if (connection.path == Path::kLocal) continue;
     const uint32_t c = connection.id.value;
     const Nic &source = plan.nics[connection.source_nic.value],
               &destination = plan.nics[connection.destination_nic.value];
@@ -121,6 +122,44 @@ Network reference_network(const Setup& setup) {
 
 Network unharmed_network(const Setup& setup) {
   return network_of(setup, false);
+}
+
+Network modelled_network(const Setup& setup) {
+  Network whole = reference_network(setup);
+  const std::vector<Connection>& connections = setup.plan.transport.connections;
+  std::vector<bool> taken(whole.links.size());
+  const auto note = [&](const std::vector<LinkUse>& links) {
+    for (const LinkUse& use : links) taken[use.link.value] = true;
+  };
+  const auto meets = [&](const std::vector<LinkUse>& links) {
+    return std::ranges::any_of(links, [&](const LinkUse& use) { return taken[use.link.value]; });
+  };
+  const auto on_wire = [&](size_t c) { return connections[c].path == Path::kWire; };
+  for (size_t c = 0; c < connections.size(); ++c)
+    if (!on_wire(c)) note(whole.routes[c].links);
+  for (const Reroute& reroute : whole.reroutes)
+    if (!on_wire(reroute.connection)) note(reroute.links);
+  std::vector<bool> wanted(connections.size());
+  for (size_t c = 0; c < connections.size(); ++c) wanted[c] = !on_wire(c) || meets(whole.routes[c].links);
+  for (const Reroute& reroute : whole.reroutes)
+    if (meets(reroute.links)) wanted[reroute.connection] = true;
+
+  Network network;
+  network.links = std::move(whole.links);
+  network.connections.emplace();
+  std::vector<uint32_t> place(connections.size());
+  for (size_t c = 0; c < connections.size(); ++c) {
+    if (!wanted[c]) continue;
+    place[c] = static_cast<uint32_t>(network.routes.size());
+    network.routes.push_back(std::move(whole.routes[c]));
+    network.connections->push_back(connections[c].id);
+  }
+  for (Reroute& reroute : whole.reroutes) {
+    if (!wanted[reroute.connection]) continue;
+    reroute.connection = place[reroute.connection];
+    network.reroutes.push_back(std::move(reroute));
+  }
+  return network;
 }
 
 Network even_network(const Setup& setup) {

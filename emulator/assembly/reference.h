@@ -26,6 +26,10 @@ Network acknowledgement_network(const Setup& setup);
 /// those of them that are `wanted`.
 Network interconnect(const Setup& setup, const std::function<bool(ConnectionId)>& wanted = nullptr);
 
+/// What carries, in a run of which part is on wires, everything else: the whole network, with routes for what no wire
+/// carries. Of what is on wires those connections have a route, too, that share a link with such a one: they are loads.
+Network modelled_network(const Setup& setup);
+
 /// What goes from the source of a connection to its destination, or the other way.
 enum class Direction : uint8_t { kData, kAcknowledgements };
 

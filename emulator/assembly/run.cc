@@ -100,6 +100,9 @@ ResolvedRun resolve(RunConfig config, RunKind kind) {
   if (kind == RunKind::kTwin) require_ports(config, "the twin");
   if (kind == RunKind::kEmulated) {
     require_ports(config, "an emulated run");
+    if (config.hybrid && config.hybrid->wired.empty())
+      fail_key(config.places, "hybrid.wired",
+               "names no host, so that nothing would go over wires; `rankwire simulate --twin` runs the model alone");
     // Plan and reference follow from it.
     if (!config.transport.mtu && std::ranges::any_of(config.ports, &PortConfig::is_rdma_device))
       config.transport.mtu = largest_path_mtu(find_verbs_ports(config, verbs_devices()));
@@ -125,6 +128,12 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
   if (has_unstretched_device(config)) {
     prepare(stretched_.emplace(), config, folder_.path());
     for (std::string& note : unstretched(config)) setup_.warnings.push_back(std::move(note));
+  }
+  if (config.hybrid && config.simulation.has(SimulationFidelity::kTwin)) {
+    RunConfig whole = config;
+    whole.hybrid.reset();
+    for (PortConfig& port : whole.ports) port.modelled = false;
+    prepare(whole_.emplace(), whole, folder_.path());
   }
   folder_.clear();
   if (kind_ == RunKind::kEmulated) {

@@ -123,8 +123,11 @@ class PreparedRun {
     const char* name;        ///< in the record; empty where the twin stands for an emulated run
     const char* capture;     ///< file of a twin
     bool stretched = false;  ///< over the network that the configuration describes, whatever is on the wires
+    bool whole = false;      ///< with all ranks on wires, whatever `hybrid` says
   };
-  const Setup& setup_of(const VirtualRun& run) const { return run.stretched ? *stretched_ : setup_; }
+  const Setup& setup_of(const VirtualRun& run) const {
+    return run.stretched ? *stretched_ : run.whole ? *whole_ : setup_;
+  }
   std::vector<VirtualRun> virtual_runs() const;
   RunStart start_of(const VirtualRun& run) const;
   CompletedRun run_model(const VirtualRun& run, RunRecorder::Run record, const RunControl& control) const;
@@ -135,6 +138,7 @@ class PreparedRun {
   RunFolder folder_;
   Setup setup_;                         ///< of what is on the wires
   std::optional<Setup> stretched_;      ///< of the network of the job, where a device keeps a run from having that
+  std::optional<Setup> whole_;          ///< with all ranks on wires, where a twin of a hybrid run has them
   WorkerThreads threads_;               ///< of the emulated run
   std::optional<AvoidedCpus> avoided_;  ///< those of the workers, by all other threads, until the emulated run is over
   OpenPorts own_;                       ///< where nobody else has them

@@ -118,11 +118,16 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
 std::vector<PreparedRun::VirtualRun> PreparedRun::virtual_runs() const {
   std::vector<VirtualRun> runs;
   const SimulationConfig& simulation = setup_.config.simulation;
-  if (kind_ == RunKind::kTwin && !simulation.has(SimulationFidelity::kTwin))
+  // With `hybrid` the twin of the models has all ranks on wires, and so is no twin of the run.
+  if (kind_ == RunKind::kTwin && (whole_ || !simulation.has(SimulationFidelity::kTwin)))
     runs.push_back({SimulationFidelity::kTwin, "", "capture.pcapng"});
   // Beside an emulated run, the twin's capture has a file of its own.
-  const char* const capture = kind_ == RunKind::kEmulated ? "capture-twin.pcapng" : "capture.pcapng";
-  for (const SimulationFidelity model : simulation.fidelity) runs.push_back({model, to_string(model), capture});
+  const char* const capture = kind_ == RunKind::kEmulated || whole_ ? "capture-twin.pcapng" : "capture.pcapng";
+  for (const SimulationFidelity model : simulation.fidelity)
+    runs.push_back({.model = model,
+                    .name = to_string(model),
+                    .capture = capture,
+                    .whole = whole_ && model == SimulationFidelity::kTwin});
   if (!stretched_) return runs;
   if (simulation.has(SimulationFidelity::kFlow))
     runs.push_back({SimulationFidelity::kFlow, "flow, stretched", "", true});

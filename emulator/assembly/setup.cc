@@ -192,7 +192,17 @@ Placement place_workload(Setup& setup) {
   }
 }
 
+/// What is on wires should be what somebody wants to see there.
+void warn_of_hybrid(Setup& setup) {
+  if (!setup.is_hybrid() || setup.config.hybrid->wired.empty() || setup.plan.bytes_wire > Bytes(0)) return;
+  setup.warnings.push_back(
+      "hybrid: nothing goes over wires: the ranks of hybrid.wired have nothing to send to each other from host to "
+      "host; "
+      "choose hosts that do, or another mapping.policy");
+}
+
 void warn_of_local_traffic(Setup& setup) {
+  if (setup.is_hybrid()) return warn_of_hybrid(setup);
   const double wire = static_cast<double>(setup.plan.bytes_wire.count);
   const double all = wire + static_cast<double>(setup.plan.bytes_local.count);
   if (all > 0 && wire < 0.1 * all) {
@@ -301,6 +311,8 @@ PlacementOptions placement_options(const RunConfig& config, uint32_t ranks) {
           .places = explicit_places(config, config.mapping),
           .rank_ports = std::move(for_ranks),
           .further = std::move(further),
+          .guests = {},
+          .wired_hosts = config.hybrid ? std::optional(config.hybrid->wired) : std::nullopt,
           .addresses = address_pool(config.addresses.ip, config.addresses.vlan, config.addresses.gateway),
           .port_addresses = port_addresses(config),
           .first_mac = config.addresses.first_mac};

@@ -1,6 +1,7 @@
 // From a configuration to everything that a run needs, before any device is touched.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -60,8 +61,16 @@ struct Setup {
   BackgroundEnds background_ends;
   BackgroundPlan background;  ///< whose flows are in `plan`, behind those of the jobs
 
-  /// Whether this process drives the port.
-  bool is_here(PortId port) const { return machine.empty() || config.ports[port.value].on == machine; }
+  /// Whether this process drives the port, if it is one of a device.
+  bool is_here(PortId port) const {
+    const PortConfig& of = config.ports[port.value];
+    return !of.modelled && (machine.empty() || of.on == machine);
+  }
+  /// Whether part of what goes from host to host is modelled: with `hybrid`, where not all is on wires.
+  bool is_hybrid() const {
+    return std::ranges::any_of(plan.transport.connections,
+                               [](const Connection& c) { return c.path == Path::kModelled; });
+  }
 
   Setup() = default;
   Setup(const Setup&) = delete;

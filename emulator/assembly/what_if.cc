@@ -59,7 +59,7 @@ std::optional<std::string> kind_of_group(const Setup& setup, const Connection& c
 
 bool is_at(const Setup& setup, const Connection& connection, PortId port) {
   const std::vector<Nic>& nics = setup.placement.nics;
-  return connection.path == Path::kWire &&
+  return connection.path != Path::kLocal &&
          (nics[connection.source_nic.value].port == port || nics[connection.destination_nic.value].port == port);
 }
 
@@ -71,14 +71,14 @@ std::vector<Freed> things_to_free(const Setup& setup) {
     const int64_t bytes = connection.bytes_per_iteration.count;
     has_local |= connection.path == Path::kLocal;
     of_group[kind_of_group(setup, connection)] += bytes;
-    if (connection.path != Path::kWire) continue;
+    if (connection.path == Path::kLocal) continue;
     of_port[setup.placement.nics[connection.source_nic.value].port] += bytes;
     of_port[setup.placement.nics[connection.destination_nic.value].port] += bytes;
   }
   std::vector<Freed> things;
   things.push_back({.what = {.kind = "compute", .name = {}, .completion = {}}, .computation_takes_no_time = true});
   things.push_back({.what = {.kind = "wires", .name = {}, .completion = {}},
-                    .takes_no_time = [](const Connection& c) { return c.path == Path::kWire; }});
+                    .takes_no_time = [](const Connection& c) { return c.path != Path::kLocal; }});
   if (has_local)
     things.push_back({.what = {.kind = "local", .name = {}, .completion = {}},
                       .takes_no_time = [](const Connection& c) { return c.path == Path::kLocal; }});

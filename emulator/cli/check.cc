@@ -18,6 +18,7 @@
 #include "emulator/cli/commands.h"
 #include "emulator/cli/device_table.h"
 #include "emulator/cli/embedding_report.h"
+#include "emulator/cli/hybrid_table.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/machine_table.h"
 #include "emulator/cli/memory_table.h"
@@ -53,6 +54,7 @@ std::vector<PortLoad> port_loads(const Setup& setup) {
 
 /// "rxe0 port 1", the RDMA device, or the DPDK device.
 std::string device_of(const PortConfig& port) {
+  if (port.modelled) return "modelled";
   return port.is_rdma_device() ? fmt::format("{} port {}", port.verbs, port.verbs_port) : port.device;
 }
 
@@ -110,7 +112,8 @@ nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffi
     const PortConfig& port = setup.config.ports[p];
     ports.push_back({{"port", port.name},
                      {"device", device_of(port)},
-                     {"kind", port.embedded()         ? "embedded"
+                     {"kind", port.modelled           ? "modelled"
+                              : port.embedded()       ? "embedded"
                               : port.is_rdma_device() ? "rdma"
                                                       : "dpdk"},
                      {"queue_pairs", loads[p].queue_pairs},
@@ -124,6 +127,7 @@ nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffi
           {"ports", ports},
           {"workers", ports.empty() ? nlohmann::ordered_json::array() : workers_json(setup)},
           {"machines", machines},
+          {"hybrid", checked_hybrid(setup)},
           {"groups", group_traffic_json(groups)},
           {"transfers", transfer_traffic_json(transfer_traffic(setup))},
           {"iterations", one_job ? nlohmann::ordered_json(setup.config.workload.iterations) : nlohmann::ordered_json()},
@@ -169,11 +173,17 @@ std::string rank_label(const nlohmann::ordered_json& rank) {
   return fmt::format("{}:{}", rank["job"].get<std::string>(), rank["rank_of_job"].get<uint32_t>());
 }
 
-void print_ranks(const nlohmann::ordered_json& ranks) {
+/// With `hybrid` those on wires alone: the others may be thousands.
+bool is_shown(const nlohmann::ordered_json& hybrid, const char* list, const nlohmann::ordered_json& item) {
+  return hybrid.is_null() || std::ranges::find(hybrid[list], item) != hybrid[list].end();
+}
+
+void print_ranks(const nlohmann::ordered_json& ranks, const nlohmann::ordered_json& hybrid) {
   size_t width = 6;
   for (const auto& r : ranks) width = std::max(width, rank_label(r).size());
   fmt::print("{:>{}} {:>5} {:>4} {:>4} {:<8} {:<18} {}\n", "rank", width, "host", "npu", "nic", "port", "mac", "ip");
   for (const auto& r : ranks) {
+    if (!is_shown(hybrid, "ranks", r["rank"])) continue;
     fmt::print("{:>{}} {:>5} {:>4} {:>4} {:<8} ", rank_label(r), width, r["host"].get<uint32_t>(),
                r["npu"].get<uint32_t>(), r["nic"].get<uint32_t>(), r["port"].get<std::string>());
     if (r["ip"].is_null()) {
@@ -192,14 +202,16 @@ void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
     fmt::print("no ports: `rankwire simulate` runs the model alone; {}\n", iterations_text(j));
     return;
   }
-  print_ranks(j["ranks"]);
+  print_ranks(j["ranks"], j["hybrid"]);
   fmt::print("\nan iteration:\n{:<8} {:<28} {:>6} {:>12} {:>12} {:>15} {:>15}\n", "port", "device", "QPs",
              "messages tx", "messages rx", "bytes tx", "bytes rx");
   for (const auto& p : j["ports"]) {
+    if (!is_shown(j["hybrid"], "ports", p["port"])) continue;
     fmt::print("{:<8} {:<28} {:>6} {:>12} {:>12} {:>15} {:>15}\n", p["port"].get<std::string>(),
                p["device"].get<std::string>(), p["queue_pairs"].get<uint64_t>(), p["messages_tx"].get<uint64_t>(),
                p["messages_rx"].get<uint64_t>(), p["bytes_tx"].get<int64_t>(), p["bytes_rx"].get<int64_t>());
   }
+  print_hybrid(j["hybrid"]);
   print_background(j["background"]);
   print_workers(j["workers"]);
   print_machines(j["machines"]);

@@ -59,7 +59,7 @@ void Communication::on_received(const Event& event) noexcept {
   ++counters_.delivered;
   if (!place.connection.control) {
     counters_.bytes_delivered += event.bytes;
-    if (place.connection.path == Path::kLocal) counters_.bytes_local += event.bytes;
+    if (place.connection.path != Path::kWire) counters_.bytes_local += event.bytes;
     if (payload_keys_ == PayloadKeys::kCompared && event.bytes.count > 0) compare_payload(event, place);
   }
   record(event, place, event.received.first_rx, event.received.delivered);

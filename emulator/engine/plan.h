@@ -105,7 +105,7 @@ struct Plan {
   MessageOwners senders, receivers;
   std::vector<uint32_t> slot_steps;     ///< by slot: the most steps of a schedule that runs in it
   uint64_t messages_per_iteration = 0;  ///< clear-to-send included
-  Bytes bytes_wire, bytes_local;        ///< payload an iteration, of data messages
+  Bytes bytes_wire, bytes_local;        ///< payload an iteration, of data messages; local: that no wire carries
   uint64_t control_messages = 0;        ///< clear-to-send an iteration, always on the wire
   Bytes control_bytes;                  ///< their payload
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/modelled_part.h"
 #include "base/run_ahead.h"
 #include "emulator/engine/watchdog.h"
 
@@ -15,9 +16,22 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kReportedWaits = 64;
+/// Instants of a model between two looks at the wire.
+constexpr uint32_t kStepsAtOnce = 16;
+/// After which signals and deadlines are looked at again.
+constexpr Duration kLongestFollow = milliseconds(100);
 /// How far device and transport may run ahead of the loop in virtual time: signals and deadlines are looked at so
 /// often.
 constexpr Duration kAhead = milliseconds(1);
+
+/// The engine goes on at `now`, and what it posts is under way. So does the background, if there is one.
+void react(Engine& engine, BackgroundTraffic* background, Transport& transport, Time now) noexcept {
+  engine.advance(now);
+  engine.posted(transport.post(now, engine.outgoing()));
+  if (background == nullptr) return;
+  background->advance(now);
+  background->posted(transport.post(now, background->outgoing()));
+}
 
 /// One turn: devices and transport move what they have, the engine reacts. Returns whether anything happened. With
 /// `instant` all that the transport has to report at this time happens at once. Otherwise the engine reacts to a batch
@@ -26,15 +40,8 @@ constexpr Duration kAhead = milliseconds(1);
 bool turn(Engine& engine, BackgroundTraffic* background, LiveObserver* live, Transport& transport,
           std::span<Device* const> devices, std::span<Event> events, Time now, bool instant) noexcept {
   const auto done = [&] { return engine.progress() + transport.activity(); };
-  const auto react = [&] {
-    engine.advance(now);
-    engine.posted(transport.post(now, engine.outgoing()));
-    if (background == nullptr) return;
-    background->advance(now);
-    background->posted(transport.post(now, background->outgoing()));
-  };
   const uint64_t before = done();
-  react();
+  react(engine, background, transport, now);
   bool moved = false;
   for (Device* device : devices) moved |= device->step(now);
   bool more = true;
@@ -47,7 +54,7 @@ bool turn(Engine& engine, BackgroundTraffic* background, LiveObserver* live, Tra
       handled += n;
       more = n == events.size();
     } while (more && instant);
-    if (handled > 0) react();
+    if (handled > 0) react(engine, background, transport, now);
   }
   if (!instant) transport.send_due(now);
   return moved || done() != before;
@@ -76,7 +83,8 @@ class Loop {
         devices_(worker.devices),
         number_(number),
         team_(team),
-        time_(time) {}
+        time_(time),
+        model_(transport_.modelled_part()) {}
 
   /// Until all workers have finished, or one of them has ended the run.
   void run(Clock& clock, const RunOptions& options, const std::atomic<bool>& interrupted) {
@@ -84,6 +92,8 @@ class Loop {
     const Time deadline = Time() + (options.deadline - options.spent);
     Watchdog watchdog(engine_, transport_, options.stall_timeout, now,
                       background_ == nullptr ? Watchdog::Arrivals::kOfEngine : Watchdog::Arrivals::kOfOthersToo);
+    // What is modelled begins when the run does, and not when the loop first looks.
+    if (model_ != nullptr && clock.runs_by_itself()) react(engine_, background_, transport_, Time());
     bool moved = false;  // at the time `now`, which several turns may share
     uint32_t answered = options.inquiry != nullptr ? options.inquiry->asked.load() : 0;
     while (!all_finished() && !team_.ended()) {
@@ -94,6 +104,8 @@ class Loop {
       }
       if (options.inquiry != nullptr) answer(*options.inquiry, answered, now);
       if (live_ != nullptr) live_->look(now);
+      const Time begin = now;
+      if (model_ != nullptr && clock.runs_by_itself()) moved |= follow_model(now, clock);
       moved |= turn(engine_, background_, live_, transport_, devices_, events_, now, !clock.runs_by_itself());
       if (engine_.must_stop()) {
         team_.end(Verdict::kFailed, engine_.failure_text());
@@ -106,10 +118,10 @@ class Loop {
       moved |= transport_.activity() != before_ahead;
       if (!goes_on(watchdog, now, next, options.deadline, deadline, clock)) break;
       clock.idle_until(std::min(next, deadline));
-      const Time before = std::exchange(now, clock.now());
-      if (now == before) continue;
-      if (clock.runs_by_itself()) add_turn(before, now, watchdog);
-      if (std::exchange(moved, false)) time_.busy += now - before;
+      now = clock.now();
+      if (now == begin) continue;
+      if (clock.runs_by_itself()) add_turn(begin, now, watchdog);
+      if (std::exchange(moved, false)) time_.busy += now - begin;
     }
     // The thread may have stood still since, and found the run ended when it went on.
     if (clock.runs_by_itself()) add_turn(now, clock.now(), watchdog);
@@ -118,6 +130,29 @@ class Loop {
   }
 
  private:
+  /// In real time: lets happen what by its own time has happened in the model before `now`, and what follows from that.
+  /// Where there is much of it, what is on the wire goes on, and so does `now`. A model that takes longer than what it
+  /// models is given up after `kLongestFollow`: what is left happens late. Returns whether anything happened.
+  bool follow_model(Time& now, Clock& clock) noexcept {
+    const auto next = [&] { return std::min(model_->next_event(), next_own()); };
+    const Time begin = now;
+    uint32_t steps = 0;
+    for (Time at = next(); at < now && now - begin < kLongestFollow; at = next()) {
+      react(engine_, background_, transport_, at);
+      for (size_t n = model_->poll(at, events_); n > 0; n = model_->poll(at, events_)) {
+        const std::span<Event> happened = std::span(events_).first(n);
+        if (live_ != nullptr) live_->note(happened);
+        engine_.handle(at, happened.first(background_ == nullptr ? n : background_->take(at, happened)));
+        react(engine_, background_, transport_, at);
+      }
+      if (++steps % kStepsAtOnce != 0) continue;
+      now = clock.now();
+      for (Device* device : devices_) device->step(now);
+      model_->tend(now);
+    }
+    return steps > 0;
+  }
+
   /// `answered`: questions so far that have been.
   void answer(const WaitInquiry& inquiry, uint32_t& answered, Time now) const {
     const uint32_t asked = inquiry.asked.load(std::memory_order_relaxed);
@@ -177,6 +212,7 @@ class Loop {
   const uint32_t number_;
   RunTeam& team_;
   WorkerTime& time_;
+  ModelledPart* const model_;  // of the transport; null: there is none
   std::array<Event, 64> events_;
   bool told_ = false;  // the team, that all ranks have finished
 };

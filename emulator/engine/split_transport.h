@@ -1,17 +1,23 @@
-// Local traffic to the modelled interconnect, everything else to the wire.
+// What no wire carries to a model, everything else to the wire.
 #pragma once
 
 #include <memory>
 #include <vector>
 
+#include "base/link_loads.h"
+#include "base/modelled_part.h"
 #include "base/transport.h"
 
 namespace rankwire {
 
 /// Routes each message by the path of its connection. One thread; owns both transports.
+///
+/// With `loads`, which is `local`'s, part of the network is modelled: it is told which messages are under way on the
+/// wire, but for control messages, from when they are posted until their source hears that they have arrived or failed;
+/// and the model is a `modelled_part`, so that what it carries is on time however late the loop is.
 class SplitTransport final : public Transport {
  public:
-  SplitTransport(std::unique_ptr<Transport> wire, std::unique_ptr<Transport> local);
+  SplitTransport(std::unique_ptr<Transport> wire, std::unique_ptr<Transport> local, LinkLoads* loads = nullptr);
 
   std::vector<EndPoint> prepare(const TransportPlan& plan) override;
   std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) override;
@@ -23,6 +29,7 @@ class SplitTransport final : public Transport {
   void send_due(Time now) noexcept override;
   Time next_event() const noexcept override;
   Time run_ahead(Time limit) noexcept override;  ///< on the wire, up to the next local event
+  ModelledPart* modelled_part() noexcept override { return loads_ == nullptr ? nullptr : &model_; }
   uint64_t activity() const noexcept override { return wire_->activity() + local_->activity(); }
   TransportCounters counters() const override;
   std::vector<FlowCounters> flows_of(ConnectionRange range) const override;
@@ -34,12 +41,28 @@ class SplitTransport final : public Transport {
   void close() noexcept override;
 
  private:
-  Transport& of(ConnectionId connection) const noexcept {
-    return path_[connection.value] == Path::kWire ? *wire_ : *local_;
-  }
+  class Model final : public ModelledPart {
+   public:
+    explicit Model(SplitTransport& whole) : whole_(whole) {}
+    Time next_event() const noexcept override { return whole_.local_->next_event(); }
+    size_t poll(Time at, std::span<Event> events) noexcept override { return whole_.local_->poll(at, events); }
+    void tend(Time now) noexcept override;
+
+   private:
+    SplitTransport& whole_;
+  };
+
+  bool is_on_wire(ConnectionId connection) const noexcept { return path_[connection.value] == Path::kWire; }
+  Transport& of(ConnectionId connection) const noexcept { return is_on_wire(connection) ? *wire_ : *local_; }
+  size_t post_to_wire(Time now, std::span<const Message> messages) noexcept;
+  void note_ends(Time now, std::span<const Event> events) noexcept;
 
   std::unique_ptr<Transport> wire_, local_;
-  std::vector<Path> path_;  // by connection
+  LinkLoads* const loads_;
+  Model model_{*this};
+  std::vector<Path> path_;             // by connection
+  std::vector<uint8_t> is_load_;       // by connection, with `loads_`: whether it is told of its messages
+  Time wire_time_ = Time::long_ago();  // the latest that the wire was told
 };
 
 }  // namespace rankwire

@@ -239,7 +239,12 @@ TransportGroup::Routing route_by_ports(std::vector<std::vector<PortId>> ports) {
     };
     std::vector<TransportGroup::Route> routes;
     routes.reserve(plan.connections.size());
-    for (const Connection& c : plan.connections) routes.push_back({part_of(c.source_nic), part_of(c.destination_nic)});
+    for (const Connection& c : plan.connections) {
+      if (c.path == Path::kModelled)
+        routes.push_back({});
+      else
+        routes.push_back({part_of(c.source_nic), part_of(c.destination_nic)});
+    }
     return routes;
   };
 }

@@ -93,8 +93,8 @@ class TransportGroup final : public Transport {
   size_t first_ = 0;           // the part that is polled first
 };
 
-/// Each connection's ends are with the part whose ports, given by part, its NICs stand behind. Throws Error(kInput),
-/// when it is called, for a NIC behind a port that no part has.
+/// Each connection's ends are with the part whose ports, given by part, its NICs stand behind; of those that are
+/// modelled nothing is asked. Throws Error(kInput), when it is called, for a NIC behind a port that no part has.
 TransportGroup::Routing route_by_ports(std::vector<std::vector<PortId>> ports);
 
 }  // namespace rankwire

@@ -23,6 +23,7 @@
 #include "emulator/input/device_config.h"
 #include "emulator/input/dilation_config.h"
 #include "emulator/input/fabric_config.h"
+#include "emulator/input/hybrid_config.h"
 #include "emulator/input/impairment_config.h"
 #include "emulator/input/inference_config.h"
 #include "emulator/input/key_places.h"
@@ -236,6 +237,7 @@ struct PortConfig {
   std::optional<Bandwidth> drain_rate;      ///< of a slow receiver, below `rate`; absent: as fast as the line
   Bytes receive_buffer = Bytes(512 << 10);  ///< of a slow receiver
   std::optional<Bytes> xoff, xon;           ///< its thresholds; absent: 1/2 and 1/4 of `receive_buffer`
+  bool modelled = false;                    ///< no key: with `hybrid` nobody on a wire stands behind it
   bool embedded() const { return device == "ring" || device == "memory"; }
   bool is_rdma_device() const { return !verbs.empty(); }
 };
@@ -307,6 +309,7 @@ struct RunConfig {
   HostsConfig hosts;
   MappingConfig mapping;
   AddressesConfig addresses;
+  std::optional<HybridConfig> hybrid;  ///< absent: all ranks are on wires
   std::vector<PortConfig> ports;       ///< none where only a model is asked that knows no ports
   SwitchConfig embedded_switch;        ///< key `switch`
   std::optional<FabricConfig> fabric;  ///< absent: the one switch

@@ -12,6 +12,7 @@
 #include "emulator/input/validate_compute.h"
 #include "emulator/input/validate_congestion.h"
 #include "emulator/input/validate_generate.h"
+#include "emulator/input/validate_hybrid.h"
 #include "emulator/input/validate_impairments.h"
 #include "emulator/input/validate_jobs.h"
 
@@ -70,10 +71,36 @@ void include_descriptions(Tree& root) {
   for (size_t i = 0; i < jobs->items.size(); ++i) settle(jobs->items[i], fmt::format("jobs[{}].", i));
 }
 
+constexpr uint64_t kMostPorts = 1'024;
+
+/// Writes items of the list `ports` that stand for several out: as many that differ in the number behind their name
+/// alone.
+void expand_counted_ports(Tree& ports) {
+  std::vector<Tree> items;
+  for (size_t i = 0; i < ports.items.size(); ++i) {
+    const Tree& item = ports.items[i];
+    if (item.kind != Tree::Kind::kMap || item.find("count") == nullptr) {
+      items.push_back(item);
+      continue;
+    }
+    uint64_t count = 0;
+    Reader keys(item, fmt::format("ports[{}]", i));
+    keys.field("count", count, Integer<uint64_t>{1, kMostPorts});
+    for (uint64_t n = 0; n < count; ++n) {
+      Tree& port = items.emplace_back(item);
+      port.erase("count");
+      if (Tree* name = port.find("name")) name->text += fmt::to_string(n);
+    }
+  }
+  if (items.size() > kMostPorts && items.size() > ports.items.size())
+    fail_at(ports.origin, "ports: are {} with those that 'count' stands for, the most is {}", items.size(), kMostPorts);
+  ports.items = std::move(items);
+}
+
 /// Writes the short form of `ports` out as a list: as many ports that differ in the number behind their name alone.
 void expand_ports(Tree& root) {
-  constexpr uint64_t kMostPorts = 1'024;
   Tree* ports = root.find("ports");
+  if (ports != nullptr && ports->kind == Tree::Kind::kList) return expand_counted_ports(*ports);
   if (ports == nullptr || ports->kind != Tree::Kind::kMap) return;
   uint64_t count = 0;
   Reader keys(*ports, "ports");
@@ -176,6 +203,7 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   settle_devices(config, root);
   fill_names(config);
   settle_fabric(config, root);
+  settle_hybrid(config);
   settle_job_choices(config, root);
   place_impairments(config, root);
   place_congestion(config, root);

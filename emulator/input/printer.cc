@@ -135,6 +135,7 @@ std::vector<std::string> configuration_keys() {
   RunConfig config;
   KeyLister lister(keys, "");
   describe_config(lister, config);
+  keys.push_back("ports[].count");
   keys.push_back("ports.count");
   return keys;
 }

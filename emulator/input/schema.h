@@ -22,6 +22,7 @@
 #include "emulator/input/device_schema.h"
 #include "emulator/input/dilation_schema.h"
 #include "emulator/input/fabric_schema.h"
+#include "emulator/input/hybrid_schema.h"
 #include "emulator/input/impairment_schema.h"
 #include "emulator/input/inference_schema.h"
 #include "emulator/input/limits_schema.h"
@@ -280,6 +281,8 @@ void describe_port(Visitor& keys, PortConfig& port) {
 
 template <class Visitor>
 void describe_network(Visitor& visit, RunConfig& config) {
+  visit.optional_section("hybrid", config.hybrid,
+                         [](auto& keys, HybridConfig& hybrid) { describe_hybrid(keys, hybrid); });
   visit.items("ports", config.ports, [](auto& keys, PortConfig& port) { describe_port(keys, port); });
   visit.section("switch", [&](auto& keys) {
     SwitchConfig& device = config.embedded_switch;

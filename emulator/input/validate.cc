@@ -14,6 +14,7 @@
 #include "emulator/input/validate_devices.h"
 #include "emulator/input/validate_dilation.h"
 #include "emulator/input/validate_generate.h"
+#include "emulator/input/validate_hybrid.h"
 #include "emulator/input/validate_impairments.h"
 #include "emulator/input/validate_jobs.h"
 #include "emulator/input/validate_limits.h"
@@ -282,6 +283,7 @@ void check_without_ports(const Source& source) {
       source.fail(fmt::format("jobs[{}].mapping.policy", i), "needs 'ports'");
   }
   if (source.config.fabric) source.fail("fabric", "needs 'ports'");
+  validate_hybrid(source.config, source.root);
   if (!source.config.impairments.empty()) source.fail("impairments", "needs 'ports'");
   if (!source.config.background.empty()) source.fail("background", "needs 'ports'");
   if (!source.config.device_counters.empty()) source.fail("device_counters", "needs 'ports'");
@@ -300,6 +302,7 @@ void validate(const RunConfig& config, const Tree& root) {
   validate_aggregators(config, root);
   check_hosts(source);
   check_mapping(source);
+  validate_hybrid(config, root);
   check_collectives(source);
   check_ring(source);
   check_nccl_algorithms(source);

@@ -13,7 +13,7 @@ namespace {
 
 /// Which of `device` and `verbs` a port has, and what goes with it.
 void check_kind(const Source& source, const PortConfig& port, const std::string& key) {
-  if (port.device.empty() && port.verbs.empty()) source.fail(key, "needs 'device' or 'verbs'");
+  if (port.device.empty() && port.verbs.empty() && !port.modelled) source.fail(key, "needs 'device' or 'verbs'");
   if (!port.device.empty() && !port.verbs.empty()) {
     source.fail(key + ".verbs", "contradicts device '{}'; a port has one of them", port.device);
   }
@@ -78,7 +78,7 @@ void check_ports(const Source& source) {
     }
     if (ports[i].embedded() && ports[i].queues > 1)
       source.fail(key + ".queues", "is for DPDK devices; a port of the embedded switch has one");
-    const bool on_dpdk = !ports[i].embedded() && !ports[i].is_rdma_device();
+    const bool on_dpdk = !ports[i].embedded() && !ports[i].is_rdma_device() && !ports[i].modelled;
     if (on_dpdk && !devices.emplace(ports[i].on, ports[i].device).second) {
       source.fail(key + ".device", "'{}' is the device of another port", ports[i].device);
     }

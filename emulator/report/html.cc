@@ -30,6 +30,7 @@
 #include "emulator/report/html_table.h"
 #include "emulator/report/html_times.h"
 #include "emulator/report/html_transport.h"
+#include "emulator/report/hybrid.h"
 #include "emulator/report/impairments.h"
 #include "emulator/report/jobs.h"
 #include "emulator/report/limits.h"
@@ -320,6 +321,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("What would save time", html_what_if(record));
   html += section("Models side by side", html_models(record));
   html += section("Stretched time", sentence_of(dilation_text(record)));
+  html += section("Who is on wires", sentence_of(hybrid_text(record)));
   html += section("Ranks", html_ranks(record, activity));
   html += section("Compute", html_compute(record));
   html += section("Timeline", html_timeline(record, activity, page_operations));

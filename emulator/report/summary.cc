@@ -17,6 +17,7 @@
 #include "emulator/report/dilation.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/hardware.h"
+#include "emulator/report/hybrid.h"
 #include "emulator/report/impairments.h"
 #include "emulator/report/jobs.h"
 #include "emulator/report/latency.h"
@@ -209,6 +210,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["certification"] = certification_json(record);
   json["models"] = models_json(record);
   json["dilation"] = dilation_json(record);
+  json["hybrid"] = hybrid_json(record);
   json["machines"] = machines_json(record);
   json["jobs"] = jobs_json(record, figures.diagnosis);
   json["background"] = background_json(record);
@@ -239,18 +241,42 @@ nlohmann::ordered_json summary_shape() {
   for (const char* single : {"verdict", "reason", "reason_code", "fidelity", "bytes_wire", "bytes_local", "ranks",
                              "messages", "bytes", "ratio"})
     shape[single] = 0;
-  for (const char* other : {"rankwire",      "config",         "fidelity_reasons",
-                            "aggregators",   "limits",         "stall",
-                            "what_if",       "blame",          "diagnosis",
-                            "critical_path", "slack",          "waterfall",
-                            "repetitions",   "certification",  "models",
-                            "dilation",      "jobs",           "background",
-                            "collective",    "requests",       "transport_details",
-                            "latency",       "time_by_cause",  "slow_operations",
-                            "compute",       "failures",       "impairments",
-                            "queues",        "rates",          "storms",
-                            "hardware",      "record",         "warnings",
-                            "machines",      "device_counters"})
+  for (const char* other : {"rankwire",
+                            "config",
+                            "fidelity_reasons",
+                            "aggregators",
+                            "limits",
+                            "stall",
+                            "what_if",
+                            "blame",
+                            "diagnosis",
+                            "critical_path",
+                            "slack",
+                            "waterfall",
+                            "repetitions",
+                            "certification",
+                            "models",
+                            "dilation",
+                            "jobs",
+                            "background",
+                            "collective",
+                            "requests",
+                            "transport_details",
+                            "latency",
+                            "time_by_cause",
+                            "slow_operations",
+                            "compute",
+                            "failures",
+                            "impairments",
+                            "queues",
+                            "rates",
+                            "storms",
+                            "hardware",
+                            "record",
+                            "warnings",
+                            "machines",
+                            "device_counters",
+                            "hybrid"})
     shape[other] = nullptr;
   shape["emulated"] = completion_json(nullptr);
   shape["reference"] = completion_json(nullptr);

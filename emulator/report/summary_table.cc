@@ -15,6 +15,7 @@
 #include "emulator/report/dilation.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/format.h"
+#include "emulator/report/hybrid.h"
 #include "emulator/report/jobs.h"
 #include "emulator/report/latency.h"
 #include "emulator/report/limits.h"
@@ -204,6 +205,8 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
     text += fmt::format("{:<14}{}\n", "models", models);
   if (const std::string dilation = dilation_text(record); !dilation.empty())
     text += fmt::format("{:<14}{}\n", "dilation", dilation);
+  if (const std::string hybrid = hybrid_text(record); !hybrid.empty())
+    text += fmt::format("{:<14}{}\n", "hybrid", hybrid);
   text += jobs_text(record, figures.diagnosis.shares);
   text += background_text(record);
   text += requests_text(figures.requests);

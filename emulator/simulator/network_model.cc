@@ -186,7 +186,7 @@ void NetworkModel::share_rates() noexcept {
     flow.updated = now;
     flow.rate = shares_.share(variable);
     if (sharing_) sharing_->set_rate(variable, flow.rate, now);
-    schedule_completion(connection);
+    if (flow.loads == 0) schedule_completion(connection);
   }
 }
 
@@ -205,6 +205,30 @@ void NetworkModel::take(const Turn& turn) noexcept {
   if (sharing_ && before != kNone) sharing_->end(before, turn.at);
   if (sharing_ && turn.variable != kNone) sharing_->begin(turn.variable, turn.at);
   shares_changed_ = turn.at;
+}
+
+void NetworkModel::begin_load(ConnectionId connection, Time now) noexcept {
+  advance(now);
+  const uint32_t number = flow_of(connection);
+  if (number == kNone || flows_[number].loads++ > 0) return;
+  Flow& flow = flows_[number];
+  flow.active = true;
+  flow.updated = now;
+  if (flow.variable == kNone) return;
+  shares_.activate(flow.variable);
+  shares_changed_ = now;
+}
+
+void NetworkModel::end_load(ConnectionId connection, Time now) noexcept {
+  advance(now);
+  const uint32_t number = flow_of(connection);
+  if (number == kNone || --flows_[number].loads > 0) return;
+  Flow& flow = flows_[number];
+  flow.active = false;
+  flow.rate = 0;
+  if (flow.variable == kNone) return;
+  shares_.deactivate(flow.variable);
+  shares_changed_ = now;
 }
 
 void NetworkModel::enqueue(Time now, const Message& message) noexcept {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/link_loads.h"
 #include "base/transport.h"
 #include "base/untouched_array.h"
 #include "emulator/simulator/link_sharing.h"
@@ -34,9 +35,12 @@ namespace rankwire {
 /// down to whole bit/s. Queues, losses and congestion control do not exist. `first_rx` and `marks` are not known
 /// (never, 0); the payload key is that of the message, as if it had been carried.
 ///
+/// A connection may be a load instead: others carry its messages, and while one is under way it takes the fair share
+/// that it would have of the links of its route, however fast it really is.
+///
 /// `now` never decreases. It may lie far beyond several events (real time): they happen at their own times all the
 /// same. The same calls give the same events. Nothing allocates after `prepare`.
-class NetworkModel final : public Transport {
+class NetworkModel final : public Transport, public LinkLoads {
  public:
   /// Memory of a connection whose route has so many links, that of the network included.
   static constexpr size_t bytes_each(size_t links) {
@@ -66,6 +70,10 @@ class NetworkModel final : public Transport {
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   /// Events come in the order of their times. When it reports none, `next_event` is later than `now`.
   size_t poll(Time now, std::span<Event> events) noexcept override;
+  /// Nothing is posted to a connection that is told of here; of those that the network has no route for nothing
+  /// happens.
+  void begin_load(ConnectionId connection, Time now) noexcept override;
+  void end_load(ConnectionId connection, Time now) noexcept override;
   /// The next end of a transmission, delivery or acknowledgement. After `post`, and after a `poll` that reported
   /// something, it may be the present instant: shares are computed once for all that happens at one time.
   Time next_event() const noexcept override;
@@ -107,6 +115,7 @@ class NetworkModel final : public Transport {
     bool active = false;  ///< takes part in the sharing
     uint32_t head = kNone, tail = kNone, queued = 0;
     uint32_t variable = 0;  ///< of the shares: its present way; kNone: there is none
+    uint32_t loads = 0;     ///< messages under way that others carry
     Duration latency;       ///< of all links of the route
     Time last_delivered;
     uint64_t messages = 0, bytes = 0;  ///< acknowledged

@@ -104,6 +104,8 @@ Placement place_ranks(uint32_t ranks, const PlacementOptions& options) {
     }
     placement.ranks.push_back(place);
     placement.nic.push_back(entry->second);
+    if (options.wired_hosts)
+      placement.wired.push_back(std::ranges::find(*options.wired_hosts, place.host) != options.wired_hosts->end());
   };
   for (uint32_t r = 0; r < ranks; ++r) add(place_of(r, options));
   for (const PortId port : options.further) add({.host = hosts, .npu = 0, .nic = 0, .port = port});

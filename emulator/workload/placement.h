@@ -42,7 +42,9 @@ struct PlacementOptions {
   std::vector<PortId> rank_ports;
   std::vector<PortId> further;  ///< ports of end points beyond the ranks, each a host of its own with one NIC
   std::vector<Place> guests;    ///< of end points behind those, which may share NICs with ranks
-  AddressPool addresses;        ///< of all NICs but those behind a port that has its own
+  /// Hosts whose ranks are on wires; absent: all are.
+  std::optional<std::vector<uint32_t>> wired_hosts;
+  AddressPool addresses;                                   ///< of all NICs but those behind a port that has its own
   std::vector<std::optional<AddressPool>> port_addresses;  ///< by port; may be shorter
   MacAddress first_mac;
 };
@@ -51,11 +53,14 @@ struct Placement {
   std::vector<Place> ranks;  ///< by RankId; those of PlacementOptions::further and of its `guests` follow
   std::vector<NicId> nic;    ///< by RankId
   std::vector<Nic> nics;     ///< by NicId; those that have a rank
+  std::vector<bool> wired;   ///< by RankId; empty: all are
 
+  bool is_wired(RankId rank) const { return wired.empty() || wired[rank.value]; }
   /// Pairs behind one port can never meet through a device under test, and pairs in one host use its scale-up domain.
   Path path(RankId a, RankId b) const {
     const Place &x = ranks[a.value], &y = ranks[b.value];
-    return x.host == y.host || x.port == y.port ? Path::kLocal : Path::kWire;
+    if (x.host == y.host || x.port == y.port) return Path::kLocal;
+    return is_wired(a) && is_wired(b) ? Path::kWire : Path::kModelled;
   }
 };
 

@@ -4,8 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include "base/link_loads.h"
+#include "base/modelled_part.h"
 
 namespace rankwire {
 namespace {
@@ -62,6 +68,109 @@ TEST(SplitTransport, BothTakeTheHalvesOfATurn) {
   transport.send_due(Time(1));
   EXPECT_EQ(on_wire.transmits(), 1);
   EXPECT_EQ(at_home.transmits(), 1);
+}
+
+/// Reports what it has when it is asked, and keeps when messages were posted.
+class ScriptedWire final : public Transport {
+ public:
+  std::vector<EndPoint> prepare(const TransportPlan&) override { return {}; }
+  std::vector<ConnectFailure> connect(std::span<const EndPoint>) override { return {}; }
+  size_t post(Time now, std::span<const Message> messages) noexcept override {
+    posted.push_back(now);
+    return messages.size();
+  }
+  size_t poll(Time, std::span<Event> room) noexcept override {
+    const size_t n = std::min(room.size(), events.size());
+    std::copy_n(events.begin(), n, room.begin());
+    events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(n));
+    return n;
+  }
+  Time next_event() const noexcept override { return Time::never(); }
+  uint64_t activity() const noexcept override { return 0; }
+  TransportCounters counters() const override { return {}; }
+  std::vector<FlowCounters> flows_of(ConnectionRange) const override { return {}; }
+  std::vector<PortCounters> ports() const override { return {}; }
+  std::string describe(ConnectionId) const override { return {}; }
+  void close() noexcept override {}
+
+  std::vector<Time> posted;
+  std::vector<Event> events;
+};
+
+/// What it was told, as "+0 at 5".
+class KeptLoads final : public LinkLoads {
+ public:
+  void begin_load(ConnectionId connection, Time now) noexcept override { keep('+', connection, now); }
+  void end_load(ConnectionId connection, Time now) noexcept override { keep('-', connection, now); }
+
+  std::vector<std::string> told;
+
+ private:
+  void keep(char sign, ConnectionId connection, Time now) {
+    told.push_back(sign + std::to_string(connection.value) + " at " + std::to_string(now.ps));
+  }
+};
+
+/// Data on the wire, a clear-to-send on the wire, and what is modelled.
+TransportPlan three_connections() {
+  TransportPlan plan{.ranks = 3, .messages_in_flight = 8};
+  for (uint32_t c = 0; c < 3; ++c)
+    plan.connections.push_back({.id = ConnectionId(c),
+                                .source = RankId(0),
+                                .destination = RankId(1 + c / 2),
+                                .path = c == 2 ? Path::kModelled : Path::kWire,
+                                .control = c == 1});
+  return plan;
+}
+
+TEST(SplitTransport, TellsAModelWhatIsUnderWayOnTheWire) {
+  auto owned = std::make_unique<ScriptedWire>();
+  ScriptedWire& wire = *owned;
+  KeptLoads loads;
+  SplitTransport transport(std::move(owned), std::make_unique<TimedTransport>(Time(50)), &loads);
+  transport.prepare(three_connections());
+  std::vector<Message> messages(4, Message{.connection = ConnectionId(0)});
+  messages[1].connection = ConnectionId(1), messages[2].connection = ConnectionId(2);
+  EXPECT_EQ(transport.post(Time(5), messages), 4u);  // the last one is the first one's connection's
+  EXPECT_EQ(loads.told, (std::vector<std::string>{"+0 at 5", "+0 at 5"}));
+  for (const EventKind kind : {EventKind::kReceived, EventKind::kSent, EventKind::kFailed}) {
+    Event event;
+    event.kind = kind, event.connection = ConnectionId(0), event.at_source = kind != EventKind::kReceived;
+    wire.events.push_back(event);
+  }
+  Event of_control;
+  of_control.kind = EventKind::kSent, of_control.connection = ConnectionId(1), of_control.at_source = true;
+  wire.events.push_back(of_control);
+  std::array<Event, 8> events;
+  EXPECT_EQ(transport.poll(Time(9), events), 4u);
+  EXPECT_EQ(loads.told, (std::vector<std::string>{"+0 at 5", "+0 at 5", "-0 at 9", "-0 at 9"}));
+}
+
+/// The wire goes on while the model catches up, and what follows from the model leaves no earlier than that.
+TEST(SplitTransport, TheWireGoesOnWhileTheModelCatchesUp) {
+  auto owned = std::make_unique<ScriptedWire>();
+  ScriptedWire& wire = *owned;
+  Event waiting;
+  waiting.connection = ConnectionId(0);
+  wire.events.push_back(waiting);
+  KeptLoads loads;
+  SplitTransport transport(std::move(owned), std::make_unique<TimedTransport>(Time(50)), &loads);
+  transport.prepare(three_connections());
+  ModelledPart* const model = transport.modelled_part();
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(model->next_event(), Time(50));
+  model->tend(Time(80));
+  EXPECT_EQ(wire.events.size(), 1u) << "which the engine has not heard of";
+  const Message message{.connection = ConnectionId(0)};
+  transport.post(Time(60), {&message, 1});
+  transport.post(Time(90), {&message, 1});
+  EXPECT_EQ(wire.posted, (std::vector<Time>{Time(80), Time(90)}));
+  EXPECT_EQ(loads.told, (std::vector<std::string>{"+0 at 60", "+0 at 90"}));
+}
+
+TEST(SplitTransport, HasNoModelledPartWhereOnlyLocalTrafficIs) {
+  SplitTransport transport(std::make_unique<TimedTransport>(Time(10)), std::make_unique<TimedTransport>(Time(50)));
+  EXPECT_EQ(transport.modelled_part(), nullptr);
 }
 
 }  // namespace

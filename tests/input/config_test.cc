@@ -257,6 +257,22 @@ ports:
   EXPECT_THAT(resolved, HasSubstr(R"("device": "none")"));
 }
 
+// Host 1 has NICs 2 and 3 of the run, which stand behind ports 2 and 3.
+TEST_F(Config, PortsThatNobodyOnAWireStandsBehindNeedNoDevice) {
+  const RunConfig config = load(
+      "workload: {generate: {layers: 2, data_parallel: 3}}\n"
+      "hosts: {count: 3, npus: 2, nics: 2}\n"
+      "hybrid: {wired: 1}\n"
+      "ports:\n  - {device: none}\n  - {device: none}\n  - {name: e, count: 1, device: net_null0}\n"
+      "  - {name: f, count: 1, device: net_null1}\n  - {count: 2}\n");
+  ASSERT_EQ(config.ports.size(), 6u);
+  for (size_t p = 0; p < 6; ++p) EXPECT_EQ(config.ports[p].modelled, p != 2 && p != 3) << p;
+  EXPECT_EQ(config.ports[2].name, "e0");
+  EXPECT_EQ(config.ports[3].name, "f0");
+  EXPECT_EQ(config.ports[4].name, "p4");
+  for (const size_t p : {0u, 1u, 4u, 5u}) EXPECT_EQ(config.ports[p].device, "");
+}
+
 TEST_F(Config, SettingsReplaceAddAndRemove) {
   const RunConfig config = load(kMinimal, {"transport.mtu=1024B", "ports[1].rate=1Gbps", "workload.generate=null",
                                            "workload.traces=[x.0.et, x.1.et]", "dut.model=m"});

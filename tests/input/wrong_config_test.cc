@@ -647,6 +647,33 @@ const Mistake kMistakes[] = {
      ":5: dilation.factor: port 'p0' is an RDMA device, whose clocks cannot be stretched: take a DPDK port, or leave "
      "it "
      "at 1"},
+    {"HybridOfNobodyNamed", "GOODhybrid: {}\n",
+     ":3: hybrid: needs 'wired', the hosts whose ranks are on wires, such as [0, 1]; [] for none, where all is "
+     "modelled"},
+    {"HybridWithAnUnknownHost", "GOODhybrid:\n  wired: [1, 4]\n",
+     ":4: hybrid.wired[1]: there is no host 4; there are hosts 0 .. 3"},
+    {"HybridWithAHostTwice", "GOODhybrid: {wired: [1, 0, 1]}\n", ":3: hybrid.wired[2]: names host 1 twice"},
+    {"HybridOfSeveralWorkers", "GOODhybrid: {wired: 0}\nworkers: {count: 2}\n",
+     ":4: workers.count: 'hybrid' needs one worker: the model of the links is one"},
+    {"HybridOfAnyWorkers", "GOODhybrid: {wired: 0}\nworkers: {count: auto}\n",
+     ":4: workers.count: 'hybrid' needs one worker: the model of the links is one"},
+    {"HybridWithAggregators",
+     "workload: {generate: {layers: 2}}\nhybrid: {wired: [0, 1]}\nports:\n  - {}\n  - {}\n  - {}\n"
+     "collectives: {algorithms: {all_reduce: in_network}, aggregators: [{name: a, port: p2}]}\n",
+     ":7: collectives.aggregators: reduce what is on wires, and with 'hybrid' only part of it is"},
+    {"HybridOfMachines",
+     "workload: {generate: {layers: 2}}\nhybrid: {wired: 0}\nports:\n  - {device: net_null0, on: a}\n"
+     "  - {device: net_null1, on: b}\n",
+     ":4: ports[0].on: 'hybrid' is of one machine: the model of the links would be on each of several"},
+    {"DilatedHybridOfDevices",
+     "workload: {generate: {layers: 2}}\nhybrid: {wired: 0}\nports:\n  - {device: net_null0}\n  - {}\n"
+     "dilation: {factor: 2}\n",
+     ":6: dilation.factor: with 'hybrid' needs the embedded switch: a device keeps its own time, and the links of the "
+     "model are those of the job"},
+    {"TooManyCountedPorts", "workload: {traces: t}\nports:\n  - {count: 1000}\n  - {count: 25}\n",
+     ":2: ports: are 1025 with those that 'count' stands for, the most is 1024"},
+    {"NoCountedPorts", "workload: {traces: t}\nports:\n  - {count: 2}\n  - {count: 0}\n",
+     ":4: ports[1].count: 0 is outside 1 .. 1024"},
     {"NoWorkers", "GOODworkers: {count: 0}", ":3: workers.count: 0 is outside 1 .. 64"},
     {"TooManyWorkers", "GOODworkers: {count: 65}", ":3: workers.count: 65 is outside 1 .. 64"},
     {"MoreWorkersThanPorts", "GOODworkers: {count: 5}",

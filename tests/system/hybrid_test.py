@@ -1,0 +1,133 @@
+"""A job of which only some ranks are on wires: exact where all are or none, and how far off it is between."""
+
+import json
+import unittest
+
+import chakra
+import schemas
+from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire, transformer
+
+HOSTS = 8
+
+
+def job(wired=None, **changes):
+    """16 ranks on 8 hosts, whose data-parallel groups are one NPU of each host: all that is on wires."""
+    config = {
+        "workload": {"generate": transformer(pipeline_parallel=1, data_parallel=HOSTS, micro_batches=2)},
+        "hosts": {"count": HOSTS, "npus": 2},
+        "mapping": {"policy": "block"},
+        "ports": {"count": HOSTS, "rate": "1Gbps", "device": "memory"},
+        "simulation": {"fidelity": ["flow", "twin"]},
+    }
+    if wired is not None:
+        config["hybrid"] = {"wired": list(range(wired))}
+    return config | changes
+
+
+class Hybrid(RankwireTest):
+    def operations(self, run, side):
+        """When every operation began and ended on that side."""
+        return {(row["rank"], row["node"], row["iteration"]): (row[f"{side}_start_ps"], row[f"{side}_end_ps"])
+                for row in run.rows("operations")}
+
+    def test_the_error_is_nothing_at_the_ends(self):
+        twin_of_whole = reference_of_whole = None
+        errors = {}
+        for wired in (0, 2, 4, HOSTS):
+            run = self.call("simulate", job(wired), "--twin", out=f"wired_{wired}")
+            emulated = run.summary["emulated"]["completion_time_ps"]
+            models = {model["model"]: model["completion_time_ps"] for model in run.summary["models"]}
+            # Whoever is on wires, the reference and the twin of the whole are what they are.
+            twin_of_whole = twin_of_whole or models["twin"]
+            reference_of_whole = reference_of_whole or models["flow"]
+            self.assertEqual(models, {"flow": reference_of_whole, "twin": twin_of_whole})
+            errors[wired] = emulated / twin_of_whole - 1
+            self.assertEqual(
+                run.summary["hybrid"],
+                {
+                    "hosts": list(range(wired)),
+                    "completion_time_ps": emulated,
+                    "twin_of_whole_ps": twin_of_whole,
+                    "error": (emulated - twin_of_whole) / twin_of_whole,
+                    "reference_error": (reference_of_whole - twin_of_whole) / twin_of_whole,
+                },
+            )
+            self.assertEqual(schemas.schema_errors("summary", run.summary), [])
+            if wired == 0:
+                self.assertEqual(emulated, reference_of_whole)
+                self.assertEqual(self.operations(run, "emulated"), self.operations(run, "reference"))
+                self.assertEqual(run.transport["packets_tx"], 0)
+            if wired == HOSTS:
+                self.assertEqual(emulated, twin_of_whole)
+                self.assertEqual(run.summary["bytes_local"] + run.summary["bytes_wire"], run.summary["bytes"])
+        print("error by hosts on wires:", errors)
+        # The reference is off by no more than this, and a mixture of both lies between.
+        bound = abs(errors[0]) + 0.01
+        for wired in (2, 4):
+            self.assertLessEqual(abs(errors[wired]), bound, errors)
+        whole = self.call("simulate", job(), "--twin", out="whole").summary
+        self.assertEqual(whole["emulated"]["completion_time_ps"], twin_of_whole)
+        self.assertIsNone(whole["hybrid"])
+
+    def test_check_says_what_goes_where(self):
+        process = rankwire("check", self.configuration(job(2)), "--json", "--no-measure")
+        self.assertEqual((process.returncode, process.stderr), (OK, ""))
+        checked = json.loads(process.stdout)
+        hybrid = checked["hybrid"]
+        self.assertEqual((hybrid["hosts"], hybrid["ranks"], hybrid["ports"]), ([0, 1], [0, 1, 2, 3], ["p0", "p1"]))
+        self.assertEqual(hybrid["modelled_ranks"], 12)
+        # Each ring of 8 hosts passes once from host 0 to 1, on wires, once from them to others, once back, and 5 times
+        # between others.
+        ways = ("wire", "wired_to_modelled", "modelled_to_wired", "modelled")
+        messages = [hybrid[way]["messages_per_iteration"] for way in ways]
+        self.assertEqual(messages, [messages[0]] * 3 + [messages[0] * 5])
+        self.assertEqual(hybrid["wire"]["bytes_per_iteration"], checked["bytes_wire_per_iteration"])
+        self.assertEqual([port["kind"] for port in checked["ports"]], ["embedded"] * 2 + ["modelled"] * 6)
+        printed = rankwire("check", self.configuration(job(2)), "--no-measure").stdout
+        self.assertIn("on wires: hosts 0-1, ranks 0-3, ports p0, p1; 12 ranks are modelled", printed)
+        # The result says the same again.
+        again = rankwire("check", self.configuration(checked["config"]), "--json", "--no-measure")
+        self.assertEqual(json.loads(again.stdout)["hybrid"], hybrid)
+
+    def test_what_no_wire_reaches_is_on_time(self):
+        # Two groups that share no port: one on wires, one whose ring of 10 steps is modelled.
+        groups = {"wired": [0, 1], "modelled": [2, 3, 4, 5, 6, 7]}
+        nodes = [[chakra.collective(chakra.ALL_REDUCE, 60_000, group=name)] for name, ranks in groups.items() for _ in ranks]
+        chakra.write_ranks(self.folder / "g", nodes)
+        (self.folder / "g.json").write_text(json.dumps(groups), encoding="utf-8")
+        config = job(2, workload={"traces": str(self.folder / "g")})
+        config["hosts"] = {"count": HOSTS, "npus": 1}
+        config["simulation"] = {"fidelity": "flow"}
+        run = self.call("run", config)
+        self.assertGreater(run.transport["data_packets_tx"], 0)
+        modelled = [{key: times for key, times in self.operations(run, side).items() if int(key[0]) in groups["modelled"]}
+                    for side in ("emulated", "reference")]
+        self.assertEqual(len(modelled[0]), 6)
+        self.assertEqual(*modelled)
+
+    def test_a_dead_port_is_named_by_those_that_are_modelled(self):
+        chakra.write_ranks(self.folder / "t", [[chakra.collective(chakra.ALL_REDUCE, 8 << 20)]] * HOSTS)
+        rules = [{"action": "drop", "port": "p1", "direction": way, "transmissions": "all"} for way in ("transmit", "receive")]
+        config = job(3, workload={"traces": str(self.folder / "t")}, impairments=rules)
+        config |= {"hosts": {"count": HOSTS, "npus": 1}, "simulation": {"fidelity": "flow"}}
+        config |= {"transport": {"timeout": 20}, "run": {"stall_timeout": "300ms"}}
+        run = self.call("simulate", config, "--twin", status=FAILED)
+        stall = run.summary["stall"]
+        self.assertEqual((stall["class"], stall["culprit"]), ("dead_peer", 1), stall["text"])
+        # Everybody waits for it in the end, and most of them are on no wire.
+        self.assertEqual(stall["ranks_behind"], HOSTS - 1, stall["text"])
+
+    def test_where_nothing_is_on_wires(self):
+        path = self.configuration(job(0))
+        process = rankwire("run", path, "--quiet", "--force", "--out", self.folder / "run")
+        self.assert_one_line_error(process, USAGE, "hybrid.wired: names no host", "test.yaml:")
+        # Both hosts are of one end of each ring, between which nothing is sent.
+        config = job()
+        config["hybrid"] = {"wired": [0, 4]}
+        checked = rankwire("check", self.configuration(config), "--no-measure")
+        self.assertEqual(checked.returncode, OK)
+        self.assertIn("nothing goes over wires", checked.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
