@@ -64,6 +64,7 @@ class GrpcTest(ServeTest):
             self.assertEqual({port.name for port in ports if port.transmit == otg_pb2.PortMetric.Transmit.started}, {"a", "b"})
             states = self.call(channel, "GetStates", otg_pb2.GetStatesRequest(), otg_pb2.GetStatesResponse).states_response
             self.assertEqual(len(states.ipv4_neighbors), 2)
+            server.wait_for_frames("a")
             stop_it = json_format.ParseDict({"control_state": transmit("stop")}, otg_pb2.SetControlStateRequest())
             self.call(channel, "SetControlState", stop_it, otg_pb2.SetControlStateResponse)
             ask = json_format.ParseDict({"metrics_request": {"choice": "rocev2_flow"}}, otg_pb2.GetMetricsRequest())

@@ -96,6 +96,14 @@ class Server:
         assert status == 200, answer
         return answer[answer["choice"]]
 
+    def wait_for_frames(self, port, frames=100):
+        """Until the port has sent so many; what is known of all ports then, by name."""
+        deadline = time.monotonic() + PATIENCE
+        while (ports := {row["name"]: row for row in self.metrics("port")})[port]["frames_tx"] < frames:
+            assert time.monotonic() < deadline, ports
+            time.sleep(0.1)
+        return ports
+
     def wait(self, run):
         """What is known of a run once it has ended."""
         deadline = time.monotonic() + PATIENCE
