@@ -51,10 +51,10 @@ uint64_t payload_rate(const OtgFlow& flow, uint64_t speed, uint64_t flows, const
 }
 
 /// Sections that say what is run and on what. Others reach beyond the run: into DPDK, the machine, or other programs.
-constexpr std::array<std::string_view, 25> kSections = {
-    "addresses",   "background", "collectives", "compute", "concurrency", "dilation", "dut",     "fabric", "hosts",
-    "impairments", "jobs",       "limits",      "local",   "mapping",     "name",     "ports",   "record", "run",
-    "seed",        "simulation", "slo",         "switch",  "transport",   "version",  "workload"};
+constexpr std::array<std::string_view, 26> kSections = {
+    "addresses",   "background", "collectives", "compute", "concurrency", "dilation",  "dut",     "fabric",  "hosts",
+    "impairments", "hybrid",     "jobs",        "limits",  "local",       "mapping",   "name",    "ports",   "record",
+    "run",         "seed",       "simulation",  "slo",     "switch",      "transport", "version", "workload"};
 
 /// Whether a text could lead out of a folder: it has a slash and is neither a fraction nor an address with its prefix.
 bool is_path(const std::string& text) {
