@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <utility>
 
@@ -18,8 +19,9 @@ std::string absence_of(const CaseRecord& record) {
 }
 
 template <class Bench>
-CaseOutcome judge(const CaseOn<Bench>& test, Bench& bench) {
+CaseOutcome judge(const CaseOn<Bench>& test, Bench& bench, const std::atomic<bool>& interrupted) {
   try {
+    bench.begin(interrupted);
     test.run(bench);
   } catch (const CaseFailed& failed) {
     bench.outcome().verdict = CaseVerdict::kFail;
@@ -44,7 +46,6 @@ CaseOutcome judge(const CaseOn<Bench>& test, Bench& bench) {
 
 template <class Bench>
 CaseOutcome carry_out(const CaseOn<Bench>& test, Bench& bench, const CaseContext& context) {
-  bench.begin(context.interrupted);
   const auto keep_capture = [&](CaseOutcome& outcome) {
     if (bench.log().size() == 0) return;
     bench.log().write(context.folder / kCapture);
@@ -53,7 +54,7 @@ CaseOutcome carry_out(const CaseOn<Bench>& test, Bench& bench, const CaseContext
       outcome.anomalies.push_back(fmt::format("{} frames found no room in the capture", bench.log().left_out()));
   };
   try {
-    CaseOutcome outcome = judge(test, bench);
+    CaseOutcome outcome = judge(test, bench, context.interrupted);
     keep_capture(outcome);
     bench.end();
     return outcome;

@@ -2,8 +2,12 @@
 // same.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
+#include <span>
+#include <string>
 
+#include "dataplane/ports/forwarding_port.h"
 #include "dataplane/ports/frame_pool.h"
 #include "dataplane/ports/memory_port.h"
 #include "emulator/nic_check/bench.h"
@@ -38,6 +42,25 @@ class BusyClock final : public Clock {
   Duration away_;
 };
 
+/// A wire on which somebody else never stops sending.
+class NoisyWire final : public ForwardingPort {
+ public:
+  NoisyWire(FramePort& inner, bool is_noisy) : ForwardingPort(inner), is_noisy_(is_noisy) {}
+  size_t receive(Time now, std::span<Frame> frames) noexcept override {
+    const size_t n = inner_.receive(now, frames);
+    if (n > 0 || !is_noisy_ || inner_.allocate(frames.first(1)) == 0) return n;
+    Frame& foreign = frames.front();
+    std::fill_n(foreign.head, kForeign, uint8_t{0});
+    foreign.head_length = kForeign, foreign.payload_length = foreign.tail_length = 0;
+    foreign.arrival = now;
+    return 1;
+  }
+
+ private:
+  static constexpr uint16_t kForeign = 60;
+  const bool is_noisy_;
+};
+
 class BusyMachine : public ::testing::Test {
  protected:
   static constexpr Bandwidth kLine{100'000'000'000};
@@ -47,7 +70,8 @@ class BusyMachine : public ::testing::Test {
   static constexpr BenchLimits kLimits{.timeout_exponent = 8, .answer = microseconds(500), .quiet = microseconds(200)};
 
   /// What comes of a case when rankwire is away `after` the case has begun.
-  CaseOutcome check(const std::string& id, Duration after, Duration time, NicMutant mutant = NicMutant::kNone) {
+  CaseOutcome check(const std::string& id, Duration after, Duration time, NicMutant mutant = NicMutant::kNone,
+                    bool is_noisy = false) {
     BusyClock clock;
     FramePool pool(8191, FramePool::kDefaultCapacity, PoolUse::kOneThread);
     const auto link = make_memory_link(pool, 8192, "bench");
@@ -59,7 +83,8 @@ class BusyMachine : public ::testing::Test {
     peer.mac = kPeerMac;
     peer.ip = kPeerIp;
     peer.prefix_length = 15;
-    NicBench bench(nic, *link.first, clock, {.peer = peer, .line = kLine, .limits = kLimits});
+    NoisyWire wire(*link.first, is_noisy);
+    NicBench bench(nic, wire, clock, {.peer = peer, .line = kLine, .limits = kLimits});
     clock.start();
     clock.be_away(Time() + after, time);
     const testing::TemporaryFolder folder;
@@ -102,6 +127,13 @@ TEST_F(BusyMachine, HidesNoFault) {
     const CaseOutcome wrong = check("responder.msn", microseconds(100), time, NicMutant::kWrongMessageNumber);
     EXPECT_EQ(wrong.verdict, CaseVerdict::kFail) << wrong.reason;
   }
+}
+
+// What has no end on the wire has one here, and is no fault of the NIC's. A second goes by at once.
+TEST_F(BusyMachine, WaitsForNoSilenceThatDoesNotCome) {
+  const CaseOutcome noisy = check("responder.write.1", microseconds(1), seconds(1), NicMutant::kNone, true);
+  EXPECT_EQ(noisy.verdict, CaseVerdict::kInconclusive) << noisy.reason;
+  EXPECT_THAT(noisy.reason, HasSubstr("must be silent before a case begins"));
 }
 
 }  // namespace
