@@ -269,6 +269,11 @@ std::string main_cause_text(const Diagnosis& diagnosis) {
   if (part * 2 < waterfall->gap || cause == GapCause::kUnexplained || cause == GapCause::kFaster ||
       cause == GapCause::kOtherChain)
     return {};
+  if (part > waterfall->gap)
+    return fmt::format(
+        "along the critical path '{}' took {} more than in the reference, and what was faster made up for all but the "
+        "{} by which it ended later",
+        phrase_of(cause), readable(part), readable(waterfall->gap));
   return fmt::format("of the {} by which it took longer than the reference {} are '{}' along the critical path",
                      readable(waterfall->gap), readable(part), phrase_of(cause));
 }
