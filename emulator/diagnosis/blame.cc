@@ -93,7 +93,7 @@ class Account {
       taken += take(cause, late - taken);
     }
     add(BlameKind::kLateGenerator, {.kind = Culprit::Kind::kGenerator}, taken, true,
-        {.time = late, .count = facts_.missed, .typical = facts_.turn});
+        {.time = std::min(late, facts_.gap), .count = facts_.missed, .typical = facts_.turn});
   }
 
   Evidence unexplained() const {

@@ -250,7 +250,7 @@ std::string waterfall_line(const RunReader& record, const Diagnosis& diagnosis) 
   const Waterfall& waterfall = *diagnosis.waterfall;
   if (size_of(waterfall.gap) * 100 <= diagnosis.path->completion) return {};
   std::string text = signed_time(waterfall.gap) + " against the reference along that path";
-  if (diagnosis.gap && diagnosis.gap->generator * 2 >= waterfall.gap)
+  if (waterfall.gap > Duration() && diagnosis.gap && diagnosis.gap->generator * 2 >= waterfall.gap)
     return text +
            fmt::format(", of which lateness of the generator may explain {}", readable(diagnosis.gap->generator));
   text += ": " + parts_text(named_parts(waterfall.parts)) + most_of(operations(*diagnosis.path, waterfall));
