@@ -11,6 +11,8 @@ namespace {
 constexpr int64_t kLeastGap = 20, kLeastCause = 50;
 /// Packets wait in the network, and not for the window, where half of the round trips take so many times the shortest.
 constexpr int64_t kWaitingTrip = 4;
+/// One packet of so many is enough to be suspected where nobody recorded what repairing took.
+constexpr uint64_t kLeastLost = 10'000;
 
 /// What communication loses without an event that says why.
 constexpr GapCause kSoft[] = {GapCause::kUnexplained,
@@ -37,7 +39,9 @@ class Account {
         left_ += part;
       }
     }
-    left_ = std::min(left_, std::max(Duration(), facts.gap));
+    // The parts are those of the gap to a single run, which may be less than the gap to the median of many.
+    if (left_ < facts.gap) of(GapCause::kUnexplained) += facts.gap - left_;
+    left_ = std::max(Duration(), facts.gap);
   }
 
   std::vector<Blame> finish() {
@@ -76,13 +80,11 @@ class Account {
 
   /// First of all, and from what lateness brings about at first: so no device is blamed for what it may explain.
   void generator() {
-    Duration late = facts_.generator;
-    const Duration slow_turns = soft();
-    if (facts_.turns_explain_messages) late = std::max(late, slow_turns);
+    const Duration late = facts_.generator;
     // Frames that its own ports missed were lost by it.
     Duration taken;
-    if (facts_.missed > 0 && facts_.lost > 0)
-      taken += take(GapCause::kRecovering, part(of(GapCause::kRecovering), facts_.missed, facts_.lost));
+    const GapCause repair = facts_.knows_causes ? GapCause::kRecovering : GapCause::kUnexplained;
+    if (facts_.missed > 0 && facts_.lost > 0) taken += take(repair, part(of(repair), facts_.missed, facts_.lost));
     for (const GapCause cause : {GapCause::kUnexplained, GapCause::kBetween, GapCause::kCompute, GapCause::kPathLatency,
                                  GapCause::kAcknowledgement, GapCause::kQueueingOwnJob, GapCause::kQueueingOthers,
                                  GapCause::kWindow, GapCause::kPort, GapCause::kOtherChain, GapCause::kRecovering,
@@ -90,10 +92,8 @@ class Account {
       if (taken >= late) break;
       taken += take(cause, late - taken);
     }
-    // Nothing else makes a node, or the time between two, longer than in the reference.
-    if (facts_.turn > Duration()) taken += take(GapCause::kBetween) + take(GapCause::kCompute);
     add(BlameKind::kLateGenerator, {.kind = Culprit::Kind::kGenerator}, taken, true,
-        {.time = late, .count = facts_.missed, .typical = facts_.turn});
+        {.time = std::min(late, facts_.gap), .count = facts_.missed, .typical = facts_.turn});
   }
 
   Evidence unexplained() const {
@@ -103,12 +103,6 @@ class Account {
     if (cause != GapCause::kUnexplained && *largest > Duration())
       evidence.part = cause, evidence.part_time = std::min(*largest, left_);
     return evidence;
-  }
-
-  Duration soft() {
-    Duration sum;
-    for (const GapCause cause : kSoft) sum += of(cause);
-    return sum;
   }
 
   static Duration part(Duration all, uint64_t count, uint64_t of) {
@@ -167,22 +161,36 @@ class Account {
 
   static bool matters(Duration whole, Duration part) { return part * kLeastGap > whole; }
 
+  /// Nobody recorded what repairing took, and there were time-outs, or enough was lost to tell.
+  bool may_be_losses() const {
+    if (facts_.knows_causes) return false;
+    const uint64_t of_network = facts_.lost - std::min(facts_.lost, facts_.missed);
+    if (of_network == 0) return facts_.answers_lost > 0 && facts_.timeouts > 0;
+    return facts_.timeouts > 0 || of_network * kLeastLost >= facts_.packets;
+  }
+
   void losses() {
-    const Duration time = take(GapCause::kRecovering);
+    Duration time = take(GapCause::kRecovering);
+    const bool is_inferred = may_be_losses();
+    if (is_inferred) time += take(GapCause::kUnexplained);
     if (time <= Duration()) return;
     if (facts_.lost == 0) {
       // Packets were sent again although they had arrived: answers were lost, or late, perhaps behind a pause.
       if (facts_.answers_lost > 0 && facts_.queue_drops.value_or(0) * 2 < facts_.answers_lost)
-        return add(BlameKind::kLossyCable, facts_.loss_place, time, true, {.time = time, .count = facts_.answers_lost});
+        return add(BlameKind::kLossyCable, facts_.loss_place, time, !is_inferred,
+                   {.time = time, .count = facts_.answers_lost, .is_inferred = is_inferred});
       if (of(GapCause::kPaused) > Duration()) return pauses(time);
       left_ += time;
       return;
     }
-    const Evidence evidence{
-        .time = time, .count = facts_.lost, .of = facts_.packets, .on_purpose = std::min(facts_.impaired, facts_.lost)};
+    const Evidence evidence{.time = time,
+                            .count = facts_.lost,
+                            .of = facts_.packets,
+                            .on_purpose = std::min(facts_.impaired, facts_.lost),
+                            .is_inferred = is_inferred};
     if (facts_.storm_drops * 2 >= facts_.lost) return pauses(time);
     if (facts_.buffer_drops * 2 >= facts_.lost)
-      return add(BlameKind::kSlowNic, facts_.loss_place, time, true,
+      return add(BlameKind::kSlowNic, facts_.loss_place, time, !is_inferred,
                  {.time = time, .count = facts_.buffer_drops, .of = facts_.packets});
     if (facts_.queue_drops && *facts_.queue_drops * 2 >= facts_.lost) {
       // For want of buffer: behind a port that a NIC paused that is its doing, else who filled it is another question.
@@ -191,7 +199,7 @@ class Account {
       return;
     }
     add(BlameKind::kLossyCable, facts_.loss_place, time,
-        facts_.counted_there && facts_.loss_place.kind != Culprit::Kind::kNobody, evidence);
+        !is_inferred && facts_.counted_there && facts_.loss_place.kind != Culprit::Kind::kNobody, evidence);
   }
 
   /// With what waits in switches behind the port that pauses them, and so looks like a full window: that lasts no

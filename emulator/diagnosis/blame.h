@@ -56,7 +56,8 @@ struct Evidence {
   Duration waited = {};  ///< in addition, behind others' packets, which the model does without
   uint64_t count = 0;    ///< events: packets lost or marked, pauses, NAKs, bytes
   uint64_t of = 0;       ///< of so many; 0: of nothing in particular
-  uint64_t on_purpose = 0;  ///< of `count`: packets that the configuration dropped or corrupted
+  uint64_t on_purpose = 0;   ///< of `count`: packets that the configuration dropped or corrupted
+  bool is_inferred = false;  ///< what losses took was not recorded: `time` is all that is not known otherwise
   std::optional<Bytes> waiting = {}, on_the_way = {};  ///< as `marked_length` and `on_the_way` of BlameFacts
   double factor = 0;                                   ///< how many times as much as elsewhere; 0: not known
   Duration shortest, typical;                          ///< round trips: the shortest, and half of them took no longer

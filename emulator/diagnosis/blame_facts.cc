@@ -16,8 +16,6 @@ namespace {
 
 using Kind = Culprit::Kind;
 
-/// As many turns of the loop as a message may wait for, see docs/metrics.md#fidelity.
-constexpr int64_t kTurnsOfMessage = 3;
 /// Much waits where it is one part in so many of what waits for the most crowded cable, or more.
 constexpr double kMuch = 100;
 
@@ -359,11 +357,11 @@ BlameFacts blame_facts(const RunReader& record, const BlameSubject& subject) {
   if (subject.waterfall != nullptr) facts.parts = subject.waterfall->parts;
   facts.generator = generator_delay(*run, reference);
   facts.turn = typical_turn(run->end.turns);
-  if (!run->end.turns.empty() && run->latency && reference->latency)
-    facts.turns_explain_messages = run->latency->p50 - reference->latency->p50 <= facts.turn * kTurnsOfMessage;
   const Ports ports = read_ports(record, *run);
   facts.knows_switches = !ports.of_switches.empty();
   read_losses(record, *run, *subject.losses, ports, facts);
+  facts.timeouts = run->end.counters.timeouts;
+  facts.knows_causes = !record.causes_of_groups(*run).empty();
   if (const auto sampling = record.queue_samples(*run)) {
     facts.queue_drops = 0;
     for (const QueueSampleRow& row : sampling->rows) *facts.queue_drops += row.drops;

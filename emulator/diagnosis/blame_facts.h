@@ -40,13 +40,12 @@ struct BlameFacts {
   Duration gap;                   ///< that minus the reference's
   std::optional<GapParts> parts;  ///< of the gap, as in Waterfall; absent: it is not known where it is
   uint64_t unsearched = 0;        ///< as Diagnosis: executions, where they are too many to know it
-  /// What lateness of the generator explains, by slips and long turns of its loop; and whether its usual turns are as
-  /// long as what messages took longer, see docs/metrics.md#fidelity.
-  Duration generator;
-  bool turns_explain_messages = false;
-  Duration turn;  ///< as long as, or longer than, half of the loop's time; 0 in virtual time
+  Duration generator;             ///< what its lateness explains at most, as generator_delay has it
+  Duration turn;                  ///< as long as, or longer than, half of the loop's time; 0 in virtual time
 
   // Losses.
+  bool knows_causes = true;  ///< `record.causes`: without it no part of the gap is known to be of losses
+  uint64_t timeouts = 0;     ///< of all jobs
   uint64_t packets = 0, lost = 0, missed = 0, buffer_drops = 0, storm_drops = 0;
   /// Frames that queues of the embedded switch had no room for, absent unless queues were sampled.
   std::optional<uint64_t> queue_drops;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "emulator/diagnosis/loop_turns.h"
+#include "emulator/diagnosis/reference_band.h"
 #include "emulator/record/bulk_reader.h"
 
 namespace rankwire {
@@ -159,11 +160,20 @@ void find_paths(const RunReader& record, std::span<const OperationRow> asked, Di
   find_paths_of_jobs(record, *emulated, *reference, diagnosis);
 }
 
-void find_blame(const RunReader& record, const RecordedRun& run, const RecordedRun& reference,
-                const WireTraffic& traffic, Diagnosis& diagnosis) {
+/// By how much the run took longer than the reference; and whether that is the median of a band behind whose end the
+/// run is. A single run of the model may itself be far outside of the band, and then says nothing of the network.
+std::pair<Duration, bool> gap_of(const RunReader& record, const RecordedRun& run, const RecordedRun& reference) {
+  const std::optional<ReferenceBand> band = reference_band(record);
+  const Duration completion = run.end.completion;
+  if (band && beyond(*band, completion) > Duration()) return {completion - band->median, true};
+  return {completion - reference.end.completion, false};
+}
+
+void find_blame(const RunReader& record, const RecordedRun& run, Duration gap, const WireTraffic& traffic,
+                Diagnosis& diagnosis) {
   diagnosis.blame = blame(blame_facts(record, {.job = {},
                                                .completion = run.end.completion,
-                                               .gap = run.end.completion - reference.end.completion,
+                                               .gap = gap,
                                                .path = diagnosis.path ? &*diagnosis.path : nullptr,
                                                .waterfall = diagnosis.waterfall ? &*diagnosis.waterfall : nullptr,
                                                .losses = &diagnosis.losses,
@@ -187,9 +197,16 @@ void find_blame(const RunReader& record, const RecordedRun& run, const RecordedR
 
 Duration generator_delay(const RecordedRun& emulated, const RecordedRun* reference) {
   const TransportCounters& counters = emulated.end.counters;
-  const Duration lost = counters.slipped + counters.pacing_slipped;
-  if (reference == nullptr || !reference->latency || emulated.end.turns.empty()) return lost;
-  return std::max(lost, time_in_turns_above(emulated.end.turns, reference->latency->p50));
+  Duration late = counters.slipped + counters.pacing_slipped;
+  if (reference == nullptr || !reference->latency || emulated.end.turns.empty()) return late;
+  const Duration expected = reference->latency->p50;
+  late = std::max(late, time_in_turns_above(emulated.end.turns, expected));
+  if (!emulated.latency) return late;
+  const Duration message = emulated.latency->p50, turn = typical_turn(emulated.end.turns);
+  if (!turns_explain_messages(message, expected, turn)) return late;
+  const double part = static_cast<double>((turn * kTurnsOfMessage).ps) / static_cast<double>(message.ps);
+  const auto all = static_cast<double>(emulated.end.completion.ps);
+  return std::max(late, Duration(static_cast<int64_t>(all * std::min(1.0, part))));
 }
 
 Diagnosis diagnose(const RunReader& record, std::span<const OperationRow> asked) {
@@ -205,11 +222,15 @@ Diagnosis diagnose(const RunReader& record, std::span<const OperationRow> asked)
   if (reference == nullptr || !reference->ended) return diagnosis;
   diagnosis.slow = slow_of(record, *run, *reference, traffic.nics);
   if (run->end.verdict != "ok" || reference->end.verdict != "ok") return diagnosis;
-  if (const Duration gap = run->end.completion - reference->end.completion; gap > Duration()) {
-    const Duration generator = std::min(gap, generator_delay(*run, reference));
-    diagnosis.gap = GapShares{.gap = gap, .generator = generator, .rest = gap - generator};
-  }
-  find_blame(record, *run, *reference, traffic, diagnosis);
+  const auto [gap, is_to_median] = gap_of(record, *run, *reference);
+  find_blame(record, *run, gap, traffic, diagnosis);
+  if (gap <= Duration()) return diagnosis;
+  Duration generator = generator_delay(*run, reference);
+  // With frames that its own ports missed.
+  for (const Blame& blame : diagnosis.blame)
+    if (blame.kind == BlameKind::kLateGenerator) generator = std::max(generator, blame.gap);
+  generator = std::min(gap, generator);
+  diagnosis.gap = GapShares{.gap = gap, .generator = generator, .rest = gap - generator, .is_to_median = is_to_median};
   return diagnosis;
 }
 

@@ -71,7 +71,8 @@ struct SlowMessages {
 struct GapShares {
   Duration gap;
   Duration generator;
-  Duration rest;  ///< the network's, unless lateness of several ports followed one another
+  Duration rest;              ///< the network's, unless lateness of several ports followed one another
+  bool is_to_median = false;  ///< `gap` is that to the median of the reference's band, behind which the run ended
 };
 
 /// Of a job what Diagnosis has of the whole run.
@@ -108,7 +109,9 @@ Diagnosis diagnose(const RunReader& record, std::span<const OperationRow> asked 
 
 /// How much of the completion time of an emulated run the generator's lateness explains: the line time that its worst
 /// port lost for good and the schedule that its worst paced queue pair did, or the time in turns of the loop that took
-/// longer than half of the messages do in the reference, whichever is longer. 0 in virtual time.
+/// longer than half of the messages do in the reference, or, where its usual turns explain what messages took longer,
+/// as large a part of the whole as the turns that a message waits for are of a message, whichever is longest. 0 in
+/// virtual time.
 Duration generator_delay(const RecordedRun& emulated, const RecordedRun* reference);
 
 }  // namespace rankwire

@@ -26,4 +26,9 @@ Duration time_in_turns_above(std::span<const Histogram::Bucket> turns, Duration 
   return Duration(static_cast<int64_t>(time));
 }
 
+bool turns_explain_messages(Duration message, Duration expected, Duration turn) {
+  const Duration longer = message - expected;
+  return longer * 20 > message && longer <= turn * kTurnsOfMessage;
+}
+
 }  // namespace rankwire

@@ -16,4 +16,13 @@ Duration typical_turn(std::span<const Histogram::Bucket> turns);
 /// off.
 Duration time_in_turns_above(std::span<const Histogram::Bucket> turns, Duration length);
 
+/// A message waits for the end of the turn in which what it follows arrives, for the next one that sends it, and,
+/// where the switch is embedded, for the one after that, which takes it there. Devices are given the benefit of the
+/// third.
+constexpr int64_t kTurnsOfMessage = 3;
+
+/// Whether half of the messages take longer than `expected` by more than a twentieth of `message`, and by no more than
+/// the turns that a message waits for.
+bool turns_explain_messages(Duration message, Duration expected, Duration turn);
+
 }  // namespace rankwire

@@ -19,10 +19,6 @@
 namespace rankwire {
 namespace {
 
-/// A message waits for the end of the turn in which what it follows arrives, for the next one that sends it, and,
-/// where the switch is embedded, for the one after that, which takes it there. Devices are given the benefit of the
-/// third.
-constexpr int kTurnsOfMessage = 3;
 /// A loop whose turn takes longer than so many messages do stands still.
 constexpr int kStandsStill = 10;
 
@@ -41,7 +37,7 @@ void judge_messages(const RecordedRun& emulated, Duration expected, std::vector<
   const Duration message = emulated.latency->p50;
   const Duration turn = typical_turn(emulated.end.turns);
   const Duration gap = message - expected;
-  if (!matters(gap, message) || gap > turn * kTurnsOfMessage) return;
+  if (!turns_explain_messages(message, expected, turn)) return;
   reasons.push_back(
       fmt::format("a message takes {} longer than in the reference ({} instead of {}, P50), and a turn of the loop "
                   "takes {}: up to {} turns of each message are the generator's own",

@@ -73,6 +73,26 @@ const char* kind_phrase(BlameKind kind) {
   return kPhrases[static_cast<size_t>(kind)];
 }
 
+/// Losses of all alike are no cable's.
+bool is_everywhere(const Blame& blame) {
+  return blame.kind == BlameKind::kLossyCable && blame.culprit.kind == Culprit::Kind::kNobody;
+}
+
+std::string title_of(const Blame& blame) {
+  return is_everywhere(blame) ? "losses" : kind_phrase(blame.kind);
+}
+
+std::string culprit_of(const CulpritNames& names, const Blame& blame) {
+  return is_everywhere(blame) ? "the network as a whole" : names(blame.culprit);
+}
+
+/// "repairing it held the critical path up for 3 ms".
+std::string repair_text(const Evidence& e, const char* what) {
+  if (!e.is_inferred) return fmt::format("{} held the critical path up for {}", what, readable(e.time));
+  return fmt::format("{} is what may have taken {} (record.causes was off, so that nobody knows how long it took)",
+                     what, readable(e.time));
+}
+
 std::string rounded_percent(double part) {
   return fmt::format("{:.0f} %", 100 * part);
 }
@@ -108,14 +128,11 @@ std::string evidence_of(const Blame& blame) {
       return fmt::format("it paused the network {} times, for want of room in its receive buffer", e.count);
     case BlameKind::kLossyCable:
       if (e.of == 0)
-        return fmt::format(
-            "{} acknowledgements or other answers and no data packets were lost, and sending again held "
-            "the critical path up for {}",
-            e.count, readable(e.time));
-      return fmt::format("{} of {} data packets{} were lost{}, and repairing it held the critical path up for {}",
-                         e.count, e.of, per_cent_of(e.count, e.of),
+        return fmt::format("{} acknowledgements or other answers and no data packets were lost, and {}", e.count,
+                           repair_text(e, "sending again"));
+      return fmt::format("{} of {} data packets{} were lost{}, and {}", e.count, e.of, per_cent_of(e.count, e.of),
                          e.on_purpose > 0 ? fmt::format(", {} of them on purpose (impairments)", e.on_purpose) : "",
-                         readable(e.time));
+                         repair_text(e, "repairing it"));
     case BlameKind::kSlowSpine:
       return fmt::format("while no cable fails or is degraded the reference takes {} less{}; most waits there",
                          readable(e.time), waited_beyond(e));
@@ -167,10 +184,10 @@ std::string evidence_of(const Blame& blame) {
 /// `whose`: " for job a", or nothing.
 std::string sentence(const CulpritNames& names, const std::string& whose, const std::vector<Blame>& blame) {
   const Blame& first = blame.front();
-  const std::string culprit = names(first.culprit);
-  return fmt::format("to blame{}: {}{}, for {} ({} of what was lost), confidence {}: {}", whose,
-                     kind_phrase(first.kind), culprit.empty() ? "" : ", " + culprit, readable(first.gap),
-                     rounded_percent(first.share), to_string(first.confidence), evidence_of(first));
+  const std::string culprit = culprit_of(names, first);
+  return fmt::format("to blame{}: {}{}, for {} ({} of what was lost), confidence {}: {}", whose, title_of(first),
+                     culprit.empty() ? "" : ", " + culprit, readable(first.gap), rounded_percent(first.share),
+                     to_string(first.confidence), evidence_of(first));
 }
 
 Json json_of(const CulpritNames& names, const std::vector<Blame>& all) {
@@ -227,8 +244,8 @@ std::string html_blame(const RunReader& record, const Diagnosis& diagnosis) {
   bool is_empty = true;
   const auto add = [&](std::optional<JobId> job, const std::vector<Blame>& list) {
     for (const Blame& blame : list) {
-      std::vector<HtmlCell> cells = {kind_phrase(blame.kind),
-                                     names(blame.culprit),
+      std::vector<HtmlCell> cells = {title_of(blame),
+                                     culprit_of(names, blame),
                                      blame.gap,
                                      HtmlCell::bar(rounded_percent(blame.share), blame.share),
                                      std::string(to_string(blame.confidence)),

@@ -250,7 +250,7 @@ std::string waterfall_line(const RunReader& record, const Diagnosis& diagnosis) 
   const Waterfall& waterfall = *diagnosis.waterfall;
   if (size_of(waterfall.gap) * 100 <= diagnosis.path->completion) return {};
   std::string text = signed_time(waterfall.gap) + " against the reference along that path";
-  if (diagnosis.gap && diagnosis.gap->generator * 2 >= waterfall.gap)
+  if (waterfall.gap > Duration() && diagnosis.gap && diagnosis.gap->generator * 2 >= waterfall.gap)
     return text +
            fmt::format(", of which lateness of the generator may explain {}", readable(diagnosis.gap->generator));
   text += ": " + parts_text(named_parts(waterfall.parts)) + most_of(operations(*diagnosis.path, waterfall));
@@ -269,6 +269,11 @@ std::string main_cause_text(const Diagnosis& diagnosis) {
   if (part * 2 < waterfall->gap || cause == GapCause::kUnexplained || cause == GapCause::kFaster ||
       cause == GapCause::kOtherChain)
     return {};
+  if (part > waterfall->gap)
+    return fmt::format(
+        "along the critical path '{}' took {} more than in the reference, and what was faster made up for all but the "
+        "{} by which it ended later",
+        phrase_of(cause), readable(part), readable(waterfall->gap));
   return fmt::format("of the {} by which it took longer than the reference {} are '{}' along the critical path",
                      readable(waterfall->gap), readable(part), phrase_of(cause));
 }

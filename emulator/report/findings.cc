@@ -183,11 +183,15 @@ std::string slow_text(const TraitNames& names, const RunReader& record, const Di
 }
 
 std::string gap_text(const RecordedRun& run, const std::optional<GapShares>& gap) {
-  if (!gap || gap->gap * 20 <= run.end.completion || run.end.turns.empty()) return {};
-  return fmt::format(
-      "it took {} longer than the reference, of which lateness of the generator's worst port may explain {}, and not "
-      "{}",
-      readable(gap->gap), readable(gap->generator), readable(gap->rest));
+  if (!gap || gap->gap * 20 <= run.end.completion) return {};
+  const bool is_real = !run.end.turns.empty();
+  if (!is_real && !gap->is_to_median) return {};
+  std::string text = fmt::format("it took {} longer than {}", readable(gap->gap),
+                                 gap->is_to_median ? "the median of the reference's band" : "the reference");
+  if (is_real)
+    text += fmt::format(", of which lateness of the generator's worst port may explain {}, and not {}",
+                        readable(gap->generator), readable(gap->rest));
+  return text;
 }
 
 Json trait_json(const TraitNames& names, const std::optional<CommonTrait>& where) {
@@ -258,7 +262,10 @@ nlohmann::ordered_json diagnosis_json(const RunReader& record, const Diagnosis& 
         {"reference_s", slow->expected}, {"extra_s", slow->extra}, {"where", trait_json(names, slow->where)}};
   json["gap"] = nullptr;
   if (const auto& gap = diagnosis.gap)
-    json["gap"] = {{"gap_ps", gap->gap.ps}, {"generator_ps", gap->generator.ps}, {"rest_ps", gap->rest.ps}};
+    json["gap"] = {{"gap_ps", gap->gap.ps},
+                   {"generator_ps", gap->generator.ps},
+                   {"rest_ps", gap->rest.ps},
+                   {"base", gap->is_to_median ? "median" : "reference"}};
   return json;
 }
 

@@ -119,11 +119,51 @@ TEST(Blame, WhatLatenessCannotExplainIsLeftToOthers) {
   EXPECT_EQ(list[1].gap, microseconds(1'500));
 }
 
-TEST(Blame, TurnsAsLongAsMessagesTakeLongerAreTheGenerators) {
-  BlameFacts facts = four_more({{GapCause::kAcknowledgement, 3}, {GapCause::kWindow, 1}});
-  facts.turn = microseconds(2), facts.turns_explain_messages = true;
+TEST(Blame, TheGeneratorIsBlamedForNoMoreThanItsLatenessExplains) {
+  BlameFacts facts = four_more({{GapCause::kUnexplained, 2}, {GapCause::kBetween, 1}, {GapCause::kCompute, 1}});
+  facts.turn = microseconds(2);
+  ASSERT_THAT(blame(facts), SizeIs(1));
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kUnexplained);
+  facts.generator = microseconds(1'000);
+  ASSERT_THAT(blame(facts), SizeIs(2));
+  EXPECT_EQ(blame(facts)[1].kind, BlameKind::kLateGenerator);
+  EXPECT_EQ(blame(facts)[1].gap, microseconds(1'000));
+}
+
+TEST(Blame, LossesAreSuspectedWhereNobodyRecordedWhatTheyTook) {
+  BlameFacts facts = four_more({{GapCause::kUnexplained, 4}});
+  facts.packets = 20'000, facts.lost = 2, facts.loss_place = kPort;
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kUnexplained) << "the record knows that they took no time";
+  facts.knows_causes = false;
+  facts.generator = microseconds(1'000);
+  const auto list = blame(facts);
+  ASSERT_THAT(list, SizeIs(2));
+  EXPECT_EQ(list[0].kind, BlameKind::kLossyCable);
+  EXPECT_EQ(list[0].culprit, kPort);
+  EXPECT_EQ(list[0].gap, microseconds(3'000));
+  EXPECT_EQ(list[0].confidence, Confidence::kMedium);
+  EXPECT_TRUE(list[0].evidence.is_inferred);
+  facts.packets = 20'001;  // fewer than one of 10,000
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kUnexplained);
+  facts.timeouts = 1;
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kLossyCable);
+  facts.missed = 2;  // the generator's own ports lost both
   ASSERT_THAT(blame(facts), SizeIs(1));
   EXPECT_EQ(blame(facts)[0].kind, BlameKind::kLateGenerator);
+}
+
+// The single run, of which the parts are, is 2 ms longer than the median, or 2 ms shorter.
+TEST(Blame, SharesOutTheGapToTheMedianWhateverTheSingleRunTook) {
+  BlameFacts facts = four_more({{GapCause::kRecovering, 8}, {GapCause::kFaster, -6}});
+  facts.packets = 1'000, facts.lost = 100, facts.loss_place = kPort;
+  ASSERT_THAT(blame(facts), SizeIs(1));
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kLossyCable);
+  EXPECT_EQ(blame(facts)[0].gap, microseconds(4'000));
+  facts.parts = four_more({{GapCause::kRecovering, 2}}).parts;
+  const auto list = blame(facts);
+  ASSERT_THAT(list, SizeIs(2));
+  EXPECT_EQ(list[0].gap, microseconds(2'000));
+  EXPECT_EQ(list[1].gap, microseconds(2'000));
 }
 
 TEST(Blame, FramesThatItsOwnPortsMissedAreTheGenerators) {
@@ -218,9 +258,10 @@ TEST(Blame, WhatTheReferenceDoesWithoutIsNotCountedTwice) {
   }
 }
 
-// The model takes 3 ms less without it; packets wait 2 ms more, behind packets that it knows nothing of.
+// The model takes 3 ms less without it; packets wait 2 ms more, behind packets that it knows nothing of. The other 2 ms
+// of the gap are no waiting.
 TEST(Blame, WhatAModelSavesIsToldApartFromWhatPacketsWaitBeside) {
-  BlameFacts facts = four_more({{GapCause::kQueueingOthers, 2}});
+  BlameFacts facts = four_more({{GapCause::kQueueingOthers, 2}, {GapCause::kCompute, 2}});
   facts.background = BlamedTime{.time = microseconds(3'000), .culprit = {.kind = Culprit::Kind::kJob, .number = 1}};
   const auto list = blame(facts);
   ASSERT_FALSE(list.empty());

@@ -27,5 +27,13 @@ TEST(LoopTurns, AFewLongOnesWeighAsMuchAsTheirTime) {
   EXPECT_EQ(time_in_turns_above(few, nanoseconds(999)), microseconds(290));
 }
 
+// Three turns of 2 us are 6 us. A twentieth of 100 us are 5.
+TEST(LoopTurns, ExplainMessagesThatTookLongerByNoMoreThanThree) {
+  EXPECT_TRUE(turns_explain_messages(microseconds(16), microseconds(10), microseconds(2)));
+  EXPECT_FALSE(turns_explain_messages(microseconds(17), microseconds(10), microseconds(2)));
+  EXPECT_FALSE(turns_explain_messages(microseconds(100), microseconds(95), microseconds(2)));
+  EXPECT_FALSE(turns_explain_messages(microseconds(10), microseconds(80), microseconds(2))) << "they were faster";
+}
+
 }  // namespace
 }  // namespace rankwire
