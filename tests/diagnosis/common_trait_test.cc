@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace rankwire {
 namespace {
 
@@ -99,6 +102,36 @@ TEST(CommonTrait, IsTheJobOrTheGroupOfAJob) {
   EXPECT_EQ(found->trait, Trait::kGroup) << "job 0 has a group of that name, too";
   EXPECT_EQ(found->group, "dp");
   EXPECT_EQ(found->value, 1u);
+}
+
+// 16 ranks behind 4 ports in 4 groups of one rank a port, each group all to all: 48 pairs. Port 2 is dead, and the
+// first to meet it were those of one group: all of its 12 would be a quarter of the pairs, while 24 have an end at
+// port 2.
+TEST(CommonTrait, IsNoGroupWhereOnePortHasAllOfIt) {
+  std::vector<TroubledPair> pairs;
+  for (uint32_t group = 0; group < 4; ++group) {
+    for (uint32_t a = 0; a < 4; ++a) {
+      for (uint32_t b = 0; b < 4; ++b) {
+        if (a == b) continue;
+        pairs.push_back({.job = JobId(0),
+                         .group = "tp" + std::to_string(group),
+                         .source = RankId(4 * group + a),
+                         .destination = RankId(4 * group + b),
+                         .trouble = group == 0 && (a == 2 || b == 2) ? 1.0 : 0.0,
+                         .traffic = 1});
+      }
+    }
+  }
+  // 6 of 48 pairs, all of which are among port 2's 24: C(24, 6) / C(48, 6) = 0.011, times 4 ports: may be chance.
+  EXPECT_FALSE(common_trait(pairs, nics(16, 4, 4), {6, 48}));
+  // Of packets that is none: 0.5^100.
+  const auto found = common_trait(pairs, nics(16, 4, 4), {100, {}});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->trait, Trait::kPort);
+  EXPECT_EQ(found->value, 2u);
+  // Without one port that has it all the group is what they share.
+  for (TroubledPair& pair : pairs) pair.trouble = pair.group == "tp0" ? 1 : 0;
+  EXPECT_EQ(common_trait(pairs, nics(16, 4, 4), {100, {}})->trait, Trait::kGroup);
 }
 
 TEST(CommonTrait, IsAbsentWhereTroubleIsEverywhere) {

@@ -8,6 +8,7 @@
 namespace rankwire {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -105,6 +106,16 @@ TEST(Findings, DoNotBlameTheNetworkForWhatTheGeneratorMissed) {
   end.flows[0].counters.arrived = 990;
   end.ports[1].rx_missed = 10;
   EXPECT_THAT(findings_of(end), ElementsAre(HasSubstr("10 frames were missed by the generator's own ports")));
+}
+
+// What was done on purpose is counted of acknowledgements, too, and so may be more than data packets were lost.
+TEST(Findings, SayThatImpairmentsAreOfPacketsOfAnyKind) {
+  RunEnd end = traffic();
+  end.flows[0].counters.arrived = 990;
+  end.impairment_rules = {{.rule = 0, .action = "drop", .done = 12}};
+  EXPECT_THAT(findings_of(end), ElementsAre(AllOf(HasSubstr("10 of 12000 data packets were lost"),
+                                                  HasSubstr("; 12 packets of any kind, acknowledgements too, were "
+                                                            "dropped or corrupted on purpose"))));
 }
 
 TEST(Findings, TellWhyPacketsWereSentAgainWithoutLosses) {
