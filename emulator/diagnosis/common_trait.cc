@@ -171,7 +171,7 @@ std::optional<CommonTrait> common_trait(std::span<const TroubledPair> pairs, std
       if (best && difference(found) <= difference(*best) + kRounding) continue;
       if (!may_be_chance(found, of_trait.size(), observations)) best = found;
     }
-    is_explained |= explaining == 1;
+    is_explained |= trait < Trait::kJob && explaining == 1;
   }
   return best;
 }

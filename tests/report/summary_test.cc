@@ -235,7 +235,7 @@ std::vector<std::string> diagnosis_lines(const std::string& table) {
 }
 
 /// With so many broken connections and waiting ranks, at a peer that is dead.
-RunEnd failed_end(int failures, int waiting) {
+RunEnd broken_end(int failures, int waiting) {
   RunEnd end = testing::sample_end(microseconds(5));
   end.verdict = "failed", end.reason = "messages failed";
   for (int rank = 0; rank < waiting; ++rank) end.reason += fmt::format("\nrank {} waits", rank);
@@ -250,7 +250,7 @@ RunEnd failed_end(int failures, int waiting) {
 
 // Verdict, stuck, found (connections failed), 6 lines of waiting and 4 of failed connections are 13 (one finding).
 TEST(Summary, TheDiagnosisOfABadRunTakesTenLinesAndNamesTheFilesOfTheRest) {
-  const auto lines = diagnosis_lines(testing::SampleReport(failed_end(4, 20)).table());
+  const auto lines = diagnosis_lines(testing::SampleReport(broken_end(4, 20)).table());
   ASSERT_EQ(lines.size(), 10u);
   EXPECT_THAT(lines[0], StartsWith("verdict       failed: messages failed"));
   EXPECT_THAT(lines[1], StartsWith("stuck         dead_peer: rank 1"));
@@ -262,7 +262,7 @@ TEST(Summary, TheDiagnosisOfABadRunTakesTenLinesAndNamesTheFilesOfTheRest) {
 
 // Verdict, stuck, found, waiting with 2 ranks, and 4 lines of failed connections: ten, for which there is room.
 TEST(Summary, TheDiagnosisIsWholeWhereItFits) {
-  const auto lines = diagnosis_lines(testing::SampleReport(failed_end(3, 2)).table());
+  const auto lines = diagnosis_lines(testing::SampleReport(broken_end(3, 2)).table());
   ASSERT_EQ(lines.size(), 10u);
   EXPECT_EQ(lines[5], "  rank 1 waits");
   EXPECT_EQ(lines[6], "failed connections, the first message of each");
@@ -270,7 +270,7 @@ TEST(Summary, TheDiagnosisIsWholeWhereItFits) {
 
 // Four ranks wait: of ten lines the last two would be a title without its list, and what is left.
 TEST(Summary, NoTitleOfTheDiagnosisStandsAlone) {
-  const auto lines = diagnosis_lines(testing::SampleReport(failed_end(3, 4)).table());
+  const auto lines = diagnosis_lines(testing::SampleReport(broken_end(3, 4)).table());
   ASSERT_EQ(lines.size(), 9u);
   EXPECT_EQ(lines[7], "  rank 3 waits");
   EXPECT_EQ(lines[8], "more of       failed connections: summary.json; all of it: report.html");
