@@ -94,7 +94,7 @@ struct CommandLine {
     verb.add_option("--set", request.settings, "key=value, overrides a key of the configuration; repeatable")
         ->allow_extra_args(false);
     add_json_flag(verb, "print the summary as JSON");
-    verb.add_flag("--quiet", quiet, "print errors only");
+    verb.add_flag("--quiet", quiet, "print errors and verdicts other than ok only");
   }
 
   static CLI::Option* add_columns_option(CLI::App& verb, std::string& columns) {

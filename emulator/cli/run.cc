@@ -111,7 +111,9 @@ int finish(const std::filesystem::path& folder, const RunRequest& request, RunPa
   std::fflush(stdout);
   const RecordVerdict verdict = verdict_of(reader);
   page.end({verdict.verdict, verdict.reason, std::filesystem::absolute(folder).string()});
-  if (!verdict.passes() && log_verbosity() == Verbosity::kQuiet) log_error(verdict_text(reader));
+  // With --strict what passes is told of below.
+  const bool is_told = verdict.verdict == "ok" || (verdict.passes() && request.strict);
+  if (!is_told && log_verbosity() == Verbosity::kQuiet) log_error(verdict_text(reader));
   if (log_verbosity() == Verbosity::kQuiet) gating.log_trouble();
   if (!verdict.passes() || !request.strict) return exit_status(verdict.verdict);
   if (verdict.verdict != "ok") log_error("--strict: " + verdict_text(reader));

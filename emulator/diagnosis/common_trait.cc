@@ -147,9 +147,13 @@ std::optional<CommonTrait> common_trait(std::span<const TroubledPair> pairs, std
   if (all.trouble <= 0 || all.traffic <= 0) return std::nullopt;
   const TraitValues values(pairs, nics);
   std::optional<CommonTrait> best;
+  bool is_explained = false;  // all of it, by one place alone
   for (auto f = static_cast<uint8_t>(Trait::kPortPair); f <= static_cast<uint8_t>(Trait::kGroup); ++f) {
     const auto trait = static_cast<Trait>(f);
+    // Connections of a job or group may share the trouble only because theirs were the first to meet it there.
+    if (is_explained && trait >= Trait::kJob) break;
     const std::vector<Parts> of_trait = values.of(trait);
+    size_t explaining = 0;
     for (const Parts& parts : of_trait) {
       CommonTrait found{.trait = trait,
                         .value = parts.value,
@@ -162,10 +166,12 @@ std::optional<CommonTrait> common_trait(std::span<const TroubledPair> pairs, std
         found.value = pair.job.value, found.group = pair.group;
       }
       constexpr double kRounding = 1e-9;
+      if (found.part_of_trouble >= 1 - kRounding && difference(found) >= kLeastDifference) ++explaining;
       if (found.part_of_trouble < kLeastPart || difference(found) < kLeastDifference) continue;
       if (best && difference(found) <= difference(*best) + kRounding) continue;
       if (!may_be_chance(found, of_trait.size(), observations)) best = found;
     }
+    is_explained |= trait < Trait::kJob && explaining == 1;
   }
   return best;
 }

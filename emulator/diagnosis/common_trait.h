@@ -61,7 +61,9 @@ struct Observations {
 /// fifths of the trouble and a difference of 0.3, or where so much could be chance: trouble that is observed as often,
 /// and falls anywhere in proportion to the traffic, would meet some value of the trait as often with a probability
 /// above 1 % (Chernoff's bound, of a population the hypergeometric distribution, times the number of values). `nics`
-/// are those of the ranks; without them only ranks, jobs and groups are looked at.
+/// are those of the ranks; without them only ranks, jobs and groups are looked at. Neither job nor group is meant where
+/// one port, host or rank alone, or one pair of them, has all the trouble, with that difference: whose packets met it
+/// first is chance.
 std::optional<CommonTrait> common_trait(std::span<const TroubledPair> pairs, std::span<const RankNic> nics,
                                         const Observations& observations);
 

@@ -64,18 +64,19 @@ void judge_turns(const RecordedRun& emulated, const RecordedRun* reference, std:
 
 /// Messages of the background are measured for a given time, which a loop that stands still does not lengthen: it is in
 /// the times of these messages instead.
-void judge_background(const RecordedRun& emulated, const RecordedRun* reference, std::vector<std::string>& reasons) {
+void judge_background(const RecordedRun& emulated, const RecordedRun* reference, Duration lasted,
+                      std::vector<std::string>& reasons) {
   if (reference == nullptr) return;
   std::optional<Duration> quickest;
   for (const BackgroundRow& entry : reference->end.background)
     if (entry.completion.count > 0) quickest = std::min(quickest.value_or(entry.completion.p50), entry.completion.p50);
   if (!quickest) return;
   const Duration blind = time_in_turns_above(emulated.end.turns, *quickest * kStandsStill);
-  if (!matters(blind, emulated.end.completion)) return;
+  if (!matters(blind, lasted)) return;
   reasons.push_back(
       fmt::format("{} of {} passed in turns of the loop that took longer than {} messages of the background do in the "
                   "reference ({} each, P50)",
-                  readable(blind), readable(emulated.end.completion), kStandsStill, readable(*quickest)));
+                  readable(blind), readable(lasted), kStandsStill, readable(*quickest)));
 }
 
 /// A run that ended early has no completion time to compare, and may have ended early for the loop's sake: peers give
@@ -220,10 +221,12 @@ FidelityAssessment assess_fidelity(const RunReader& record) {
   const TransportCounters& counters = run->end.counters;
   std::vector<std::string>& reasons = assessment.reasons;
   const std::vector<PortCounters> ports = record.ports(*run);
+  const Duration lasted = time_reached(record, *run);
   const auto judge = [&](const std::string& who, Duration lost, const char* what) {
-    if (lost.ps <= run->end.completion.ps / 100) return;
-    reasons.push_back(fmt::format("{} lost {} of {} for good, more than 1 % of the completion time {}", who,
-                                  readable(lost), what, readable(run->end.completion)));
+    if (lost.ps <= lasted.ps / 100) return;
+    reasons.push_back(fmt::format("{} lost {} of {} for good, more than 1 % of the {} {}", who, readable(lost), what,
+                                  run->end.verdict == "ok" ? "completion time" : "time until the last progress,",
+                                  readable(lasted)));
   };
   judge(slowest_port(ports), counters.slipped, "line time");
   judge("a queue pair that congestion control paces", counters.pacing_slipped, "its schedule");
@@ -238,7 +241,7 @@ FidelityAssessment assess_fidelity(const RunReader& record) {
   if (const auto stall = record.stall(*run); stall && stall->kind == "generator_starvation")
     reasons.push_back("the loop itself stood still when the run was stopped");
   judge_turns(*run, record.reference(), reasons);
-  judge_background(*run, record.reference(), reasons);
+  judge_background(*run, record.reference(), lasted, reasons);
   judge_early_end(*run, record.reference(), reasons);
   if (!reasons.empty()) assessment.fidelity = "generator_limited";
   return assessment;
@@ -265,6 +268,12 @@ std::optional<Duration> completion_of(const RecordedRun* run) {
   return run->end.completion;
 }
 
+Duration time_reached(const RunReader& record, const RecordedRun& run) {
+  if (run.end.verdict == "ok") return run.end.completion;
+  const std::optional<StallRow> stall = record.stall(run);
+  return stall ? std::max(run.end.completion, stall->last_progress - Time()) : run.end.completion;
+}
+
 std::optional<double> completion_ratio(const RunReader& record) {
   for (const RecordedRun* run : {record.emulated(), record.reference()}) {
     if (run == nullptr || !run->ended || run->end.verdict != "ok") return std::nullopt;
@@ -282,7 +291,7 @@ std::string describe_completion(const RunReader& record) {
       continue;
     }
     if (run->end.verdict != "ok") text += run->end.verdict + (run->ended ? " after " : "");
-    if (run->ended) text += readable(run->end.completion);
+    if (run->ended) text += readable(time_reached(record, *run));
     text += fmt::format(" {}", to_string(run->start.fidelity));
   }
   if (const auto ratio = predicted_ratio(record)) {

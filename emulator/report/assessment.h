@@ -62,6 +62,10 @@ std::string explain_fidelity(const RunReader& record);
 bool did_anything(const RecordedRun& run);
 /// How far the run came; absent unless it has ended and did anything.
 std::optional<Duration> completion_of(const RecordedRun* run);
+/// Of a run that has ended: its completion time if it is ok, else when it last made progress, which is later than the
+/// last end of an operation where messages came through that ended none. Where the record does not tell, as of a run
+/// that ended by itself, it is that end.
+Duration time_reached(const RunReader& record, const RecordedRun& run);
 /// Emulated over reference completion time; absent unless both runs are "ok", because a run that stopped early has no
 /// completion time to compare.
 std::optional<double> completion_ratio(const RunReader& record);

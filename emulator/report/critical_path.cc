@@ -234,9 +234,10 @@ std::string critical_path_line(const RunReader& record, const Diagnosis& diagnos
   if (std::string text = unsearched_text(diagnosis); !text.empty()) return text;
   if (!path || path->completion <= Duration()) return {};
   const PathSums sums = sums_of(*path);
-  std::string text = fmt::format("{:.1f} % communication, {:.1f} % compute, {:.1f} % between operations, in {}",
-                                 percent(sums.communication, path->completion), percent(sums.compute, path->completion),
-                                 percent(sums.between, path->completion), counted(path->steps.size(), "step"));
+  std::string text = record.emulated() != nullptr && !diagnosis.path ? "of the reference: " : "";
+  text += fmt::format("{:.1f} % communication, {:.1f} % compute, {:.1f} % between operations, in {}",
+                      percent(sums.communication, path->completion), percent(sums.compute, path->completion),
+                      percent(sums.between, path->completion), counted(path->steps.size(), "step"));
   if (const auto list = operations(*path, diagnosis.waterfall); !list.empty())
     text += fmt::format("; longest {}, {:.1f} %", list[0].name, percent(list[0].length, path->completion));
   const auto ranks = computing_ranks(record, *path, diagnosis.waterfall);

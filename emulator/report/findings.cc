@@ -155,7 +155,7 @@ std::string loss_text(const TraitNames& names, const Losses& losses, const Trans
   };
   add(losses.missed, "frames were missed by the generator's own ports");
   add(losses.buffer_drops, "found no room in receive buffers of emulated NICs");
-  add(losses.impaired, "were dropped or corrupted on purpose");
+  add(losses.impaired, "packets of any kind, acknowledgements too, were dropped or corrupted on purpose");
   add(losses.corrupt, "arrived corrupt");
   return text;
 }

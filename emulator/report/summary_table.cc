@@ -1,10 +1,16 @@
 #include "emulator/report/summary_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "base/printable.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/background.h"
 #include "emulator/report/band.h"
@@ -34,25 +40,44 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kPrintedReasons = 5, kPrintedFailures = 3;
+constexpr size_t kPrintedReasons = 5, kPrintedFailures = 3, kDiagnosisLines = 10;
+
+/// Lines of the diagnosis that come first, and where a person finds those that are too many for a terminal.
+struct DiagnosisPart {
+  std::string name;
+  std::vector<std::string> lines;
+  const char* file;
+  bool has_title = false;  ///< the first line says nothing without another
+};
+
+/// "found         FIRST", and below it the others.
+DiagnosisPart named_part(const char* name, const std::vector<std::string>& texts, const char* file) {
+  DiagnosisPart part{.name = name, .lines = {}, .file = file};
+  const char* title = name;
+  for (const std::string& text : texts)
+    part.lines.push_back(fmt::format("{:<14}{}", std::exchange(title, ""), printable_line(text)));
+  return part;
+}
 
 /// The lines of a verdict's reason behind the first: who waits for whom.
-void add_waiting(std::string& text, const RunReader& record) {
+DiagnosisPart waiting_part(const RunReader& record, bool has_stall) {
+  DiagnosisPart part{
+      .name = "waiting", .lines = {}, .file = has_stall ? "stalls.json" : "summary.json", .has_title = true};
   const std::string reason = verdict_of(record).reason;
   std::string_view rest = reason;
   rest.remove_prefix(std::min(rest.find('\n'), rest.size()));
-  const char* title = "waiting\n";
+  if (!rest.empty()) part.lines.emplace_back("waiting");
   for (size_t lines = 0; !rest.empty(); ++lines) {
     rest.remove_prefix(1);
-    text += std::exchange(title, "");
     if (lines == kPrintedReasons) {
-      text += fmt::format("  and {} more, in report.html\n", std::ranges::count(rest, '\n') + 1);
-      return;
+      part.lines.push_back(fmt::format("  and {} more, in report.html", std::ranges::count(rest, '\n') + 1));
+      break;
     }
     const size_t end = std::min(rest.find('\n'), rest.size());
-    text += fmt::format("  {}\n", rest.substr(0, end));
+    part.lines.push_back(fmt::format("  {}", printable_line(rest.substr(0, end))));
     rest.remove_prefix(end);
   }
+  return part;
 }
 
 void add_bytes(std::string& text, const RunEnd& end) {
@@ -73,20 +98,56 @@ void add_transport(std::string& text, const RunEnd& end) {
   }
 }
 
-void add_failures(std::string& text, const RunReader& record) {
+DiagnosisPart failures_part(const RunReader& record) {
+  DiagnosisPart part{.name = "failed connections", .lines = {}, .file = "summary.json", .has_title = true};
   const RecordedRun* run = record.emulated();
   const auto failures = run == nullptr ? std::vector<FailureRow>() : record.failures(*run);
   const RankNames names(record);
   for (size_t i = 0; i < failures.size(); ++i) {
     if (i == kPrintedFailures) {
-      text += fmt::format("  and {} more, in summary.json\n", failures.size() - i);
+      part.lines.push_back(fmt::format("  and {} more, in summary.json", failures.size() - i));
       break;
     }
     const FailureRow& f = failures[i];
-    if (i == 0) text += "failed connections, the first message of each\n";
-    text += fmt::format("  {} to {}, {}: {} ({}); {}\n", names.titled(f.connection.source.value),
-                        names.titled(f.connection.destination.value), f.operation, f.reason, f.message, f.state);
+    if (i == 0) part.lines.emplace_back("failed connections, the first message of each");
+    part.lines.push_back(printable_line(
+        fmt::format("  {} to {}, {}: {} ({}); {}", names.titled(f.connection.source.value),
+                    names.titled(f.connection.destination.value), f.operation, f.reason, f.message, f.state)));
   }
+  return part;
+}
+
+/// Those of the parts that there is room for, and one line that tells where the rest is.
+std::string cut_short(const std::vector<DiagnosisPart>& parts, size_t room) {
+  size_t all = 0;
+  for (const DiagnosisPart& part : parts) all += part.lines.size();
+  if (all > room) --room;
+  std::string text;
+  std::vector<std::string> cut;
+  for (const DiagnosisPart& part : parts) {
+    size_t printed = std::min(room, part.lines.size());
+    if (printed == 1 && part.has_title) printed = 0;
+    for (size_t i = 0; i < printed; ++i) text += part.lines[i] + "\n";
+    if (printed < part.lines.size()) cut.push_back(fmt::format("{}: {}", part.name, part.file));
+    room = cut.empty() ? room - printed : 0;
+  }
+  if (!cut.empty()) text += fmt::format("{:<14}{}; all of it: report.html\n", "more of", fmt::join(cut, ", "));
+  return text;
+}
+
+/// What went wrong, the gravest first, for which a run that is not ok has ten lines with its verdict.
+std::string diagnosis_text(const RunReader& record, const RecordFigures& figures) {
+  std::vector<std::string> stuck, limits;
+  if (std::string stall = stall_text(record); !stall.empty()) stuck.push_back(std::move(stall));
+  for (const LimitResult& limit : limit_results(record)) limits.push_back(limit.text);
+  const std::vector<DiagnosisPart> parts = {
+      named_part("stuck", stuck, "stalls.json"),
+      named_part("found", findings(record, figures.diagnosis), "summary.json"),
+      named_part("limits", limits, "summary.json"),
+      waiting_part(record, !stuck.empty()),
+      failures_part(record),
+  };
+  return cut_short(parts, verdict_of(record).verdict == "ok" ? SIZE_MAX : kDiagnosisLines - 1);
 }
 
 void add_round_trip(std::string& text, const RunReader& record) {
@@ -174,14 +235,7 @@ std::string summary_table(const RunReader& record) {
 std::string summary_table(const RunReader& record, const RecordFigures& figures) {
   const FidelityAssessment fidelity = assess_fidelity(record);
   std::string text = fmt::format("{:<14}{}\n", "verdict", verdict_text(record));
-  if (const std::string stall = stall_text(record); !stall.empty()) text += fmt::format("{:<14}{}\n", "stuck", stall);
-  const char* title = "found";
-  for (const std::string& finding : findings(record, figures.diagnosis))
-    text += fmt::format("{:<14}{}\n", std::exchange(title, ""), finding);
-  title = "limits";
-  for (const LimitResult& limit : limit_results(record))
-    text += fmt::format("{:<14}{}\n", std::exchange(title, ""), limit.text);
-  add_waiting(text, record);
+  text += diagnosis_text(record, figures);
   if (record.emulated() != nullptr) {
     text += fmt::format("{:<14}{}: {}\n", "fidelity", fidelity.fidelity, explain_fidelity(record));
   }
@@ -189,7 +243,7 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
   text += fmt::format("{:<14}{}\n", "completion", describe_completion(record));
   if (const std::string certified = certification_text(record); !certified.empty())
     text += fmt::format("{:<14}{}\n", "resolution", certified);
-  title = "repetitions";
+  const char* title = "repetitions";
   for (const std::string& line : repetition_lines(record))
     text += fmt::format("{:<14}{}\n", std::exchange(title, ""), line);
   for (const auto& [name, line] : {std::pair("path", critical_path_line(record, figures.diagnosis)),
@@ -216,7 +270,6 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
   title = "devices";
   for (const std::string& line : device_lines(record))
     text += fmt::format("{:<14}{}\n", std::exchange(title, ""), line);
-  add_failures(text, record);
   text += storms_text(record);
   add_round_trip(text, record);
   text += time_by_cause_text(record);

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace rankwire {
 namespace {
 
@@ -99,6 +102,37 @@ TEST(CommonTrait, IsTheJobOrTheGroupOfAJob) {
   EXPECT_EQ(found->trait, Trait::kGroup) << "job 0 has a group of that name, too";
   EXPECT_EQ(found->group, "dp");
   EXPECT_EQ(found->value, 1u);
+}
+
+// 32 ranks behind 4 ports in 4 groups of 8, two of each behind a port: 4 x 48 pairs. Port 2 is dead, and those of one
+// group met it first: they are a quarter of the pairs, while half of all have an end at port 2.
+TEST(CommonTrait, IsNoGroupWhereOnePortHasAllOfIt) {
+  std::vector<TroubledPair> pairs;
+  for (uint32_t group = 0; group < 4; ++group) {
+    for (TroubledPair pair : all_pairs(8, 4)) {
+      const bool is_at_port = pair.source.value % 4 == 2 || pair.destination.value % 4 == 2;
+      pair.group = "tp" + std::to_string(group);
+      pair.source = RankId(8 * group + pair.source.value),
+      pair.destination = RankId(8 * group + pair.destination.value);
+      pair.trouble = group == 0 && is_at_port ? 1 : 0, pair.traffic = 1;
+      pairs.push_back(pair);
+    }
+  }
+  // 24 of 192 pairs, all among the 96 of port 2: C(96, 24) / C(192, 24) < 0.5^24, which is no chance.
+  const auto found = common_trait(pairs, nics(32, 4, 4), {24, 192});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->trait, Trait::kPort);
+  EXPECT_EQ(found->value, 2u);
+  // Five that have an end there, to it and from it, meet some port of four with 4 x C(96, 5) / C(192, 5) = 0.12, which
+  // may be chance, and some group with 4 x C(48, 5) / C(192, 5) = 0.003: of neither is spoken.
+  size_t left = 5;
+  for (TroubledPair& pair : pairs) pair.trouble = pair.trouble > 0 && left > 0 ? (--left, 1) : 0;
+  EXPECT_FALSE(common_trait(pairs, nics(32, 4, 4), {5, 192}));
+  // Where no place alone has it all the group is what they share.
+  for (TroubledPair& pair : pairs) pair.trouble = pair.group == "tp0" ? 1 : 0;
+  const auto shared = common_trait(pairs, nics(32, 4, 4), {48, 192});
+  ASSERT_TRUE(shared);
+  EXPECT_EQ(shared->trait, Trait::kGroup);
 }
 
 TEST(CommonTrait, IsAbsentWhereTroubleIsEverywhere) {

@@ -103,6 +103,7 @@ TEST(CriticalPathReport, OfARunThatFailedThereIsNone) {
   EXPECT_EQ(report.summary()["waterfall"], nullptr);
   EXPECT_EQ(report.summary()["critical_path"]["emulated"], nullptr);
   EXPECT_THAT(report.table(), Not(HasSubstr("against the reference along that path")));
+  EXPECT_THAT(report.table(), HasSubstr("\npath          of the reference: "));
 }
 
 }  // namespace

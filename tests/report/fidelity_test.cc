@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "emulator/report/assessment.h"
@@ -56,6 +57,28 @@ TEST(Fidelity, IsLimitedByLostPacingAboveOnePercent) {
     EXPECT_EQ(json["fidelity_reasons"][0],
               "a queue pair that congestion control paces lost 501 ns of its schedule for good, more than 1 % of the "
               "completion time 50 us");
+  }
+}
+
+// 1.569 ms are more than the 651 ns in which operations ended, and less than 1 % of the 670 ms until the last progress
+// (6.7 ms). Of 1 ms it is 10 us.
+TEST(Fidelity, OfARunThatFailedIsOfTheTimeUntilItsLastProgress) {
+  for (const auto& [progress, slipped, expected] :
+       {std::tuple{milliseconds(670), microseconds(1569), "ok"},
+        std::tuple{milliseconds(1), nanoseconds(10100), "generator_limited"}}) {
+    RunEnd end = testing::sample_end(nanoseconds(651));
+    end.verdict = "failed", end.reason = "1 messages failed";
+    end.counters.slipped = slipped;
+    end.stall = StallRow{.kind = "dead_peer", .last_progress = Time() + progress, .chain = {}, .waits = {}};
+    const testing::SampleReport report(end);
+    EXPECT_EQ(report.summary()["fidelity"], expected);
+    EXPECT_THAT(report.table(), HasSubstr(fmt::format("completion    failed after {} emulated",
+                                                      progress == milliseconds(1) ? "1 ms" : "670 ms")));
+    if (slipped == nanoseconds(10100)) {
+      EXPECT_THAT(report.table(),
+                  HasSubstr("lost 10.1 us of line time for good, more than 1 % of the time until the last "
+                            "progress, 1 ms\n"));
+    }
   }
 }
 

@@ -109,6 +109,16 @@ TEST(Findings, DoNotBlameTheNetworkForWhatTheGeneratorMissed) {
   EXPECT_THAT(findings_of(end), ElementsAre(HasSubstr("10 frames were missed by the generator's own ports")));
 }
 
+// What was done on purpose is counted of acknowledgements, too, and so may be more than data packets were lost.
+TEST(Findings, SayThatImpairmentsAreOfPacketsOfAnyKind) {
+  RunEnd end = traffic();
+  end.flows[0].counters.arrived = 990;
+  end.impairment_rules = {{.rule = 0, .action = "drop", .done = 12}};
+  EXPECT_THAT(findings_of(end), ElementsAre(AllOf(HasSubstr("10 of 12000 data packets were lost"),
+                                                  HasSubstr("; 12 packets of any kind, acknowledgements too, were "
+                                                            "dropped or corrupted on purpose"))));
+}
+
 TEST(Findings, TellWhyPacketsWereSentAgainWithoutLosses) {
   RunEnd end = traffic();
   end.counters.retransmitted = 20, end.counters.timeouts = 2, end.counters.rnr_naks = 3;

@@ -6,6 +6,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <sstream>
+#include <string>
+#include <vector>
+
 #include "emulator/report/assessment.h"
 #include "emulator/report/summary_table.h"
 #include "tests/report/sample_record.h"
@@ -220,6 +224,56 @@ TEST(Summary, ThePrintedReasonIsIndentedAndBounded) {
   EXPECT_THAT(text, StartsWith("verdict       stalled: nothing moves\nwaiting\n  rank 0 waits\n"));
   // 5 of the 20 ranks are printed.
   EXPECT_THAT(text, HasSubstr("\n  rank 4 waits\n  and 15 more, in report.html\nfidelity"));
+}
+
+/// Lines before that of fidelity, which is the first that is no diagnosis.
+std::vector<std::string> diagnosis_lines(const std::string& table) {
+  std::vector<std::string> lines;
+  std::istringstream text(table.substr(0, table.find("fidelity ")));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+/// With so many broken connections and waiting ranks, at a peer that is dead.
+RunEnd broken_end(int failures, int waiting) {
+  RunEnd end = testing::sample_end(microseconds(5));
+  end.verdict = "failed", end.reason = "messages failed";
+  for (int rank = 0; rank < waiting; ++rank) end.reason += fmt::format("\nrank {} waits", rank);
+  for (int i = 0; i < failures; ++i) {
+    FailureRow& row = end.failures.emplace_back();
+    row.connection.source = RankId(0), row.connection.destination = RankId(1);
+    row.reason = "retry count exceeded";
+  }
+  end.stall = StallRow{.kind = "dead_peer", .culprit = RankId(1), .chain = {}, .waits = {}};
+  return end;
+}
+
+// Verdict, stuck, found (connections failed), 6 lines of waiting and 4 of failed connections are 13 (one finding).
+TEST(Summary, TheDiagnosisOfABadRunTakesTenLinesAndNamesTheFilesOfTheRest) {
+  const auto lines = diagnosis_lines(testing::SampleReport(broken_end(4, 20)).table());
+  ASSERT_EQ(lines.size(), 10u);
+  EXPECT_THAT(lines[0], StartsWith("verdict       failed: messages failed"));
+  EXPECT_THAT(lines[1], StartsWith("stuck         dead_peer: rank 1"));
+  EXPECT_THAT(lines[2], HasSubstr("4 connections failed"));
+  EXPECT_EQ(lines[3], "waiting");
+  EXPECT_EQ(lines[8], "  rank 4 waits");
+  EXPECT_EQ(lines[9], "more of       waiting: stalls.json, failed connections: summary.json; all of it: report.html");
+}
+
+// Verdict, stuck, found, waiting with 2 ranks, and 4 lines of failed connections: ten, for which there is room.
+TEST(Summary, TheDiagnosisIsWholeWhereItFits) {
+  const auto lines = diagnosis_lines(testing::SampleReport(broken_end(3, 2)).table());
+  ASSERT_EQ(lines.size(), 10u);
+  EXPECT_EQ(lines[5], "  rank 1 waits");
+  EXPECT_EQ(lines[6], "failed connections, the first message of each");
+}
+
+// Four ranks wait: of ten lines the last two would be a title without its list, and what is left.
+TEST(Summary, NoTitleOfTheDiagnosisStandsAlone) {
+  const auto lines = diagnosis_lines(testing::SampleReport(broken_end(3, 4)).table());
+  ASSERT_EQ(lines.size(), 9u);
+  EXPECT_EQ(lines[7], "  rank 3 waits");
+  EXPECT_EQ(lines[8], "more of       failed connections: summary.json; all of it: report.html");
 }
 
 }  // namespace

@@ -112,6 +112,17 @@ class NothingArrives(Failing):
         self.assertIn("deadline of 2 s", run.summary["reason"])
 
 
+    def test_a_quiet_run_says_that_it_is_degraded(self):
+        # 2 x (RANKS - 1) x RANKS messages of 256 KiB are 1536 packets and more: that none of them is among the lost 5 %
+        # has a probability of 0.95 ** 1536, and a seed decides.
+        config = self.configuration(self.one_all_reduce(switch={"loss": "5%"}))
+        for strict, status, text in ((), OK, "error: degraded: "), (("--strict",), FAILED, "error: --strict: degraded: "):
+            out = self.folder / f"run{len(strict)}"
+            process = rankwire("simulate", config, "--twin", "--quiet", "--out", out, *strict)
+            self.assertEqual((process.returncode, process.stdout), (status, ""))
+            self.assertRegex(process.stderr, f"^{text}[0-9]+ of [0-9]+ data packets lost.*\n$")
+
+
 class Interruption(Failing):
     """Ends a run from outside as soon as its record holds some operations."""
 
