@@ -293,6 +293,11 @@ Json BmwgBench::counters() const {
   const std::string text = run_hook("counters", command->second, suite_.hook_patience, context_.interrupted);
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) fail_run("counters: '{}' printed no JSON object; {}", command->second, words_of_hook(text));
+  if (json.empty()) fail_run("counters: '{}' printed an object without a counter", command->second);
+  for (const auto& [name, value] : json.items()) {
+    if (value.is_number() || (name == "links" && value.is_object())) continue;
+    fail_run("counters: '{}' printed {} of '{}', which is no number", command->second, value.dump(), name);
+  }
   return json;
 }
 

@@ -1,6 +1,7 @@
 // The benchmarks of the IETF's drafts on AI fabrics, as tests of a suite.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -28,7 +29,14 @@ struct BmwgTest {
   double (*seconds)(const BmwgBench& bench, const BmwgParameters& parameters);
   /// Throws as BmwgBench does. What it has measured by then counts.
   void (*run)(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome);
+  /// How many take part where `accelerators` is one number, which there may be no NPUs for. Null: it is a list, of
+  /// which each is measured or left out, or there is none.
+  uint32_t (*ranks)(const BmwgBench& bench, const BmwgParameters& parameters) = nullptr;
 };
+
+/// Sets `accelerators` of a test to those that take part. Returns what was asked for beyond them: "128 accelerators
+/// were cut to 8: the hosts hold 8", likewise of those of a list that are left out; empty: nothing.
+std::string fit_accelerators(const BmwgTest& test, const BmwgBench& bench, BmwgParameters& parameters);
 
 /// Runs a test that lacks nothing. Throws what is no BmwgUndecided.
 CaseOutcome carry_out(const BmwgTest& test, BmwgBench& bench, const BmwgParameters& parameters);

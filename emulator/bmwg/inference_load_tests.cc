@@ -96,12 +96,8 @@ double dispatch_time(const BmwgMeasurement& run) {
   return run.only_size().at("emulated").at("p99_ps").get<double>() * 1e-6;
 }
 
-uint32_t dispatching_ranks(const BmwgBench& bench, const BmwgParameters& parameters) {
-  return std::min(bench.npus(), parameters.count("accelerators"));
-}
-
 void contention(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
-  const uint32_t ranks = dispatching_ranks(bench, parameters), iterations = parameters.count("iterations");
+  const uint32_t ranks = ranks_that_fit(bench, parameters), iterations = parameters.count("iterations");
   const Bytes block = parameters.size("size");
   const auto dispatch = [&](const std::string& name, Bytes size, std::vector<std::string> settings) {
     BmwgMeasurement run = bench.measure_collective(name, "all_to_all", ranks, size, iterations, std::move(settings));
@@ -139,7 +135,7 @@ double seconds_of_contention(const BmwgBench& bench, const BmwgParameters& param
       static_cast<double>(transfer_length(bench, parameters, parameters.size("size")).ps) * 1e-12;
   double sum = 0;
   for (const Bytes size : parameters.sizes("sizes"))
-    sum += loads * transferring + (1 + loads) * bench.seconds_of_calls(dispatching_ranks(bench, parameters), size,
+    sum += loads * transferring + (1 + loads) * bench.seconds_of_calls(ranks_that_fit(bench, parameters), size,
                                                                        parameters.count("iterations"));
   return sum;
 }
@@ -189,7 +185,8 @@ std::vector<BmwgTest> bmwg_inference_load_tests() {
         {"duration", "60s", "20ms"}},
        lacks_pair_and_ranks,
        seconds_of_contention,
-       contention},
+       contention,
+       ranks_that_fit},
   };
 }
 

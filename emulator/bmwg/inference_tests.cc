@@ -92,7 +92,7 @@ double seconds_of_requests(const BmwgBench& bench, const BmwgParameters& paramet
 }
 
 uint32_t disaggregated_ranks(const BmwgBench& bench, const BmwgParameters& parameters) {
-  return std::min(bench.npus(), parameters.count("accelerators")) / 2 * 2;
+  return ranks_that_fit(bench, parameters) / 2 * 2;
 }
 
 std::string lacks_pairs(const BmwgBench& bench, const BmwgParameters& parameters) {
@@ -139,7 +139,7 @@ void disaggregated(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutco
 }
 
 void moe_dispatch(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
-  const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators"));
+  const uint32_t ranks = ranks_that_fit(bench, parameters);
   for (const Bytes size : parameters.sizes("sizes")) {
     for (const char* spread : {"0%", "100%"}) {
       const std::string name =
@@ -193,7 +193,7 @@ double seconds_of_durations(const BmwgBench& bench, const BmwgParameters& p) {
 
 /// Of equal and of uneven parts.
 double seconds_of_dispatches(const BmwgBench& bench, const BmwgParameters& p) {
-  const uint32_t ranks = std::min(bench.npus(), p.count("accelerators"));
+  const uint32_t ranks = ranks_that_fit(bench, p);
   double sum = 0;
   for (const Bytes size : p.sizes("sizes")) sum += 2 * bench.seconds_of_calls(ranks, size, p.count("iterations"));
   return sum;
@@ -231,7 +231,8 @@ std::vector<BmwgTest> bmwg_inference_tests() {
         {"tolerance", "", ""}},
        lacks_pairs,
        seconds_of_requests,
-       disaggregated},
+       disaggregated,
+       disaggregated_ranks},
       {"I.moe_dispatch",
        "MoE dispatch",
        "all-to-all of equal and of uneven parts",
@@ -244,7 +245,8 @@ std::vector<BmwgTest> bmwg_inference_tests() {
         {"tolerance", "", ""}},
        lacks_two_ranks,
        seconds_of_dispatches,
-       moe_dispatch},
+       moe_dispatch,
+       ranks_that_fit},
       {"I.bursts",
        "bursty KV transfers",
        "N ports send to one while they are on, 1 ms of every 5",

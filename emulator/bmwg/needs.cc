@@ -22,8 +22,12 @@ std::string lacks_accelerators(const BmwgBench& bench, const BmwgParameters& par
   return fmt::format("the hosts hold {} NPUs, and none of its numbers of accelerators is 2 to that", bench.npus());
 }
 
+uint32_t ranks_that_fit(const BmwgBench& bench, const BmwgParameters& parameters) {
+  return std::min(bench.npus(), parameters.count("accelerators"));
+}
+
 std::string lacks_two_ranks(const BmwgBench& bench, const BmwgParameters& parameters) {
-  return std::min(bench.npus(), parameters.count("accelerators")) < 2 ? "it takes two accelerators or more" : "";
+  return ranks_that_fit(bench, parameters) < 2 ? "it takes two accelerators or more" : "";
 }
 
 std::string lacks_lossless_priority(const BmwgBench& bench) {

@@ -1,6 +1,7 @@
 // What a test needs that a suite may not have: said before anything is sent.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "emulator/bmwg/bench.h"
@@ -15,6 +16,8 @@ std::string lacks_two_ports(const BmwgBench& bench, const BmwgParameters& parame
 std::string lacks_incasts(const BmwgBench& bench, const BmwgParameters& parameters);
 /// None of `accelerators` is 2 to what the hosts hold.
 std::string lacks_accelerators(const BmwgBench& bench, const BmwgParameters& parameters);
+/// Those of `accelerators`, one number, that there are NPUs for.
+uint32_t ranks_that_fit(const BmwgBench& bench, const BmwgParameters& parameters);
 /// Two ranks, of as many as there are up to `accelerators`.
 std::string lacks_two_ranks(const BmwgBench& bench, const BmwgParameters& parameters);
 /// Of embedded switches, which pause in `fabric.lossless` alone; what a device does the lab has configured.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "emulator/input/units.h"
@@ -44,27 +45,32 @@ bool is_list(Kind kind) {
   return kind == Kind::kSizes || kind == Kind::kCounts || kind == Kind::kDurations || kind == Kind::kShares;
 }
 
-/// Throws ValueError.
-void check(Kind kind, const std::string& text) {
+/// The value as a number. Throws ValueError.
+int64_t checked(Kind kind, const std::string& text) {
   switch (kind) {
     case Kind::kSizes:
-    case Kind::kSize:
-      if (parse_quantity(text, kSizeScale) == 0) throw ValueError("a size is above 0");
-      return;
+    case Kind::kSize: {
+      const auto size = static_cast<int64_t>(parse_quantity(text, kSizeScale));
+      if (size == 0) throw ValueError("a size is above 0");
+      return size;
+    }
     case Kind::kCounts:
-    case Kind::kCount:
-      if (const uint64_t value = parse_integer(text); value < 1 || value > 1'000'000)
-        throw ValueError(fmt::format("{} is not 1 .. 1000000", value));
-      return;
+    case Kind::kCount: {
+      const uint64_t value = parse_integer(text);
+      if (value < 1 || value > 1'000'000) throw ValueError(fmt::format("{} is not 1 .. 1000000", value));
+      return static_cast<int64_t>(value);
+    }
     case Kind::kDurations:
-    case Kind::kDuration:
-      if (parse_quantity(text, kDurationScale) == 0) throw ValueError("a duration is above 0");
-      return;
+    case Kind::kDuration: {
+      const auto duration = static_cast<int64_t>(parse_quantity(text, kDurationScale));
+      if (duration == 0) throw ValueError("a duration is above 0");
+      return duration;
+    }
     case Kind::kShares:
     case Kind::kShare:
-      parse_share(text);
-      return;
+      return static_cast<int64_t>(parse_share(text));
   }
+  return 0;
 }
 
 std::vector<std::string> split_texts(std::string_view list) {
@@ -99,11 +105,14 @@ bool BmwgParameters::set(std::string_view name, const Tree& value) {
   const auto own = values_.find(name);
   if (own == values_.end()) return false;
   const Kind kind = type_of(name).kind;
+  std::set<int64_t> values;
   std::vector<std::string> texts;
   const auto add = [&](const Tree& item) {
     if (item.kind != Tree::Kind::kScalar) fail_at(item.origin, "{}: a value is expected", name);
     try {
-      check(kind, item.text);
+      // Times of computing may be alike: of a prompt and of a token.
+      if (!values.insert(checked(kind, item.text)).second && kind != Kind::kDurations)
+        throw ValueError(fmt::format("{} is there twice", item.text));
     } catch (const ValueError& error) {
       fail_at(item.origin, "{}: {}", name, error.what());
     }
@@ -120,6 +129,11 @@ bool BmwgParameters::set(std::string_view name, const Tree& value) {
   }
   own->second = std::move(texts);
   return true;
+}
+
+void BmwgParameters::set_count(std::string_view name, uint32_t value) {
+  texts(name);
+  values_.find(name)->second = {fmt::to_string(value)};
 }
 
 const std::vector<std::string>& BmwgParameters::texts(std::string_view name) const {

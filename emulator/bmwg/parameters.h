@@ -38,6 +38,9 @@ class BmwgParameters {
   /// Throws Error(kInput) at the value that is none of the parameter's kind. False where the test has no such one.
   bool set(std::string_view name, const Tree& value);
 
+  /// Of a parameter that the test has.
+  void set_count(std::string_view name, uint32_t value);
+
   bool has(std::string_view name) const { return !texts(name).empty(); }
   std::vector<Bytes> sizes(std::string_view name) const;
   std::vector<uint32_t> counts(std::string_view name) const;

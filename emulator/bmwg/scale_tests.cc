@@ -89,7 +89,7 @@ std::vector<double> call_times(const BmwgMeasurement& run, Duration from = {}) {
 
 void link_failure(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   const bool is_embedded = bench.is_embedded();
-  const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators"));
+  const uint32_t ranks = ranks_that_fit(bench, parameters);
   const Bytes size = parameters.size("size");
   const uint32_t iterations = parameters.count("iterations");
   const BmwgMeasurement steady = bench.measure_collective("steady", "all_reduce", ranks, size, iterations);
@@ -133,7 +133,7 @@ void link_failure(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcom
 }
 
 void soak(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
-  const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators"));
+  const uint32_t ranks = ranks_that_fit(bench, parameters);
   const double all = static_cast<double>(parameters.duration("duration").ps);
   const double interval = static_cast<double>(parameters.duration("interval").ps);
   const auto samples = static_cast<uint32_t>(std::max(1.0, std::floor(all / interval)));
@@ -187,7 +187,7 @@ double seconds_of_scales(const BmwgBench& bench, const BmwgParameters& p) {
 }
 
 double seconds_of_failure(const BmwgBench& bench, const BmwgParameters& p) {
-  const uint32_t ranks = std::min(bench.npus(), p.count("accelerators"));
+  const uint32_t ranks = ranks_that_fit(bench, p);
   return 2 * bench.seconds_of_calls(ranks, p.size("size"), p.count("iterations"));
 }
 
@@ -218,7 +218,8 @@ std::vector<BmwgTest> bmwg_scale_tests() {
        {{"accelerators", "128", "8"}, {"size", "1GB", "64KiB"}, {"iterations", "100", "10"}},
        lacks_cables,
        seconds_of_failure,
-       link_failure},
+       link_failure,
+       ranks_that_fit},
       {"T8.soak",
        "sustained load",
        "AllReduces and AllToAlls in turn, sampled",
@@ -231,7 +232,8 @@ std::vector<BmwgTest> bmwg_scale_tests() {
         {"accelerators", "1024", "8"}},
        lacks_two_ranks,
        [](const BmwgBench&, const BmwgParameters& p) { return static_cast<double>(p.duration("duration").ps) * 1e-12; },
-       soak},
+       soak,
+       ranks_that_fit},
   };
 }
 

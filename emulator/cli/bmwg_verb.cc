@@ -113,7 +113,7 @@ struct BmwgSession {
 
 /// A test of the catalogue as the suite has it.
 TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
-  const BmwgParameters parameters = parameters_of(test, session.suite, quick);
+  BmwgParameters parameters = parameters_of(test, session.suite, quick);
   const std::vector<std::string> settings = settings_of(test, session.suite);
   const auto base = std::make_shared<const RunConfig>(load_base(session.suite, settings));
   const auto bench_for = [&session, base, settings](const CaseContext& context, std::chrono::milliseconds allowed) {
@@ -122,23 +122,28 @@ TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   TestCase made;
   made.id = test.id;
   made.title = test.title;
-  made.stimulus = parameters.text().empty() ? test.stimulus
-                                            : fmt::format("{} ({}{})", test.stimulus,
-                                                          quick ? "scaled down by --quick: " : "", parameters.text());
   made.expectation = test.expectation;
   made.source = test.source;
   static const std::atomic<bool> kGoesOn = false;
   const CaseContext nowhere{{}, kGoesOn};
   const BmwgBench bench = bench_for(nowhere, {});
   made.lacks = test.lacks(bench, parameters);
+  const std::string cut = made.lacks.empty() ? fit_accelerators(test, bench, parameters) : "";
+  made.stimulus = parameters.text().empty()
+                      ? test.stimulus
+                      : fmt::format("{} ({}{}{})", test.stimulus, quick ? "scaled down by --quick: " : "",
+                                    parameters.text(), cut.empty() ? "" : "; " + cut);
   if (made.lacks.empty())
     made.duration = std::chrono::milliseconds(static_cast<int64_t>(test.seconds(bench, parameters) * 1000));
   // A machine that others use, or a device that stands still again and again, ends a test and not the suite.
   const std::chrono::milliseconds allowed = 10 * made.duration + std::chrono::minutes(5);
-  made.run = [bench_for, &test, parameters, allowed, lacks = made.lacks](const CaseContext& context) {
+  made.run = [bench_for, &test, parameters, allowed, lacks = made.lacks, cut](const CaseContext& context) {
     if (!lacks.empty()) return CaseOutcome::skipped(lacks);
     BmwgBench used = bench_for(context, allowed);
-    return carry_out(test, used, parameters);
+    CaseOutcome outcome = carry_out(test, used, parameters);
+    // Of a list the test itself says what it left out.
+    if (test.ranks != nullptr && !cut.empty()) outcome.anomalies.insert(outcome.anomalies.begin(), cut);
+    return outcome;
   };
   return made;
 }

@@ -182,7 +182,8 @@ struct CommandLine {
                     "exit 1 unless OTHER took at most so many times as long as BASE, 3 when that cannot be told")
         ->check(kPositiveRatio);
     add_gate_options(verb, comparison.gating);
-    verb.add_flag("--unlike", comparison.unlike, "compare also runs of different workloads");
+    verb.add_flag("--unlike", comparison.unlike,
+                  "compare also runs of different workloads, or a cluster's of another type or reduction");
     verb.add_flag_callback(
         "--json", [this] { comparison.form = OutputForm::kJson; }, "print JSON");
     verb.footer(

@@ -22,11 +22,14 @@
 namespace rankwire {
 namespace {
 
-void compare_with_output(const std::filesystem::path& base, const std::filesystem::path& output, OutputForm form) {
+void compare_with_output(const std::filesystem::path& base, const std::filesystem::path& output, OutputForm form,
+                         bool unlike) {
   std::optional<CollectiveTable> table = read_figures(RunReader(base), 0).collective;
   if (!table) fail_input("{}: measured no collective that {} could be compared with", base.string(), output.string());
   const ClusterComparison comparison = compare_with_cluster(*std::move(table), read_nccl_tests(output));
   require_common_sizes(comparison);
+  if (!comparison.unlike.empty() && !unlike)
+    fail_input("{}: {}; --unlike compares them nevertheless", output.string(), comparison.unlike);
   if (form == OutputForm::kJson) {
     fmt::print("{}\n", cluster_json(comparison).dump(2));
   } else {
@@ -80,7 +83,7 @@ int compare_runs(const CompareRequest& request) {
     if (gating.is_asked()) fail_input("--gate, --junit: are for run folders, and {} is a file", other.string());
     if (!request.bases.empty() || !request.others.empty())
       fail_input("--bases, --others: are for run folders, and {} is a file", other.string());
-    compare_with_output(request.base, other, request.form);
+    compare_with_output(request.base, other, request.form, request.unlike);
     return 0;
   }
   const RunRecords bases = read_records(side_of(request.base, request.bases));

@@ -28,8 +28,9 @@ void print_counts(const SuiteResult& suite, const std::filesystem::path& folder)
   std::string counts;
   for (const CaseVerdict verdict : kCaseVerdicts)
     counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", suite.count(verdict), name_of(verdict));
-  fmt::print("{}{}; {}\n", counts, suite.interrupted ? ", interrupted: --resume goes on" : "",
-             (folder / "suite.html").string());
+  const bool is_idle = !suite.interrupted && suite.count(CaseVerdict::kSkipped) == suite.cases.size();
+  fmt::print("{}{}{}; {}\n", counts, suite.interrupted ? ", interrupted: --resume goes on" : "",
+             is_idle ? ": nothing was tested" : "", (folder / "suite.html").string());
 }
 
 }  // namespace

@@ -38,6 +38,12 @@ std::optional<Duration> cluster_time(const ClusterMeasurement& cluster, const Co
   return of_alike ? of_alike : mean(false);
 }
 
+/// Some outputs name a reduction of what reduces nothing.
+bool is_unlike(const ClusterRow& row, const CollectiveTable& table) {
+  const bool reduces = !table.redop.empty() && table.redop != "none" && !row.redop.empty() && row.redop != "none";
+  return (!row.type.empty() && !table.type.empty() && row.type != table.type) || (reduces && row.redop != table.redop);
+}
+
 std::string side_time(const std::optional<CollectiveSide>& side) {
   return side ? four_digits(static_cast<double>(side->mean.ps) / 1e6) : "-";
 }
@@ -61,6 +67,9 @@ std::string notes_text(const ClusterComparison& of) {
   if (of.cluster_ranks != 0 && of.cluster_ranks != of.table.ranks)
     text += fmt::format("# The cluster has {} ranks, this run {}: their times need not be alike\n", of.cluster_ranks,
                         of.table.ranks);
+  if (!of.unlike.empty()) text += fmt::format("# {}: their times need not be alike\n", of.unlike);
+  if (of.wrong != 0)
+    text += fmt::format("# The cluster had {} wrong values (#wrong): its times prove little\n", of.wrong);
   if (!of.only_run.empty()) text += fmt::format("# Sizes of this run alone    : {}\n", sizes_text(of.only_run));
   if (!of.only_cluster.empty()) text += fmt::format("# Sizes of the cluster alone : {}\n", sizes_text(of.only_cluster));
   return text;
@@ -93,9 +102,16 @@ ClusterComparison compare_with_cluster(CollectiveTable table, const ClusterMeasu
       comparison.only_run.push_back(row.size);
       continue;
     }
+    const auto is_of_size = [&](const ClusterRow& own) { return own.size == row.size; };
+    const auto unlike = std::ranges::find_if(cluster.rows, is_of_size);
+    if (std::ranges::none_of(cluster.rows,
+                             [&](const ClusterRow& own) { return is_of_size(own) && !is_unlike(own, of); }))
+      comparison.unlike =
+          fmt::format("The cluster measured {} {}, this run {} {}", unlike->type, unlike->redop, of.type, of.redop);
     comparison.rows.push_back({row, *time, measured_bandwidth(of.collective, of.ranks, row.size, *time)});
   }
   for (const ClusterRow& row : cluster.rows) {
+    comparison.wrong += row.wrong;
     const bool is_common = std::ranges::any_of(of.rows, [&](const CollectiveRow& own) { return own.size == row.size; });
     std::vector<Bytes>& only = comparison.only_cluster;
     if (!is_common && std::ranges::find(only, row.size) == only.end()) only.push_back(row.size);

@@ -29,6 +29,8 @@ struct ClusterComparison {
   CollectiveTable table;  ///< of the run
   std::string file;
   uint32_t cluster_ranks = 0;  ///< 0: not known
+  std::string unlike = {};     ///< of another type or reduction than the run's: which; empty: nothing compared is
+  uint64_t wrong = 0;          ///< values that the cluster had wrong
   std::vector<ClusterComparisonRow> rows = {};
   std::vector<Bytes> only_run = {}, only_cluster = {};  ///< sizes that the other does not have
 

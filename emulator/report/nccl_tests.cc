@@ -149,6 +149,7 @@ class TableReader {
     for (size_t i = 0; i < words.size(); ++i) {
       const std::string& column = columns_[i];
       if (column == "type") row.type = words[i];
+      if (column == "#wrong") row.wrong += parsed_number<uint64_t>(words[i]).value_or(0);
       if (column == "redop" || column == "op") row.redop = words[i];
       if (column != "time" && column != "cputime") continue;
       const auto value = parsed_number<double>(words[i]);
@@ -204,6 +205,10 @@ void read_json(ClusterMeasurement& measurement, const std::string& text) {
                   .redop = text_of("redop"),
                   .out_of_place = json_time(row, "out_of_place"),
                   .in_place = json_time(row, "in_place")};
+    for (const char* side : {"out_of_place", "in_place"})
+      if (const auto pointer = json::json_pointer(std::string("/") + side + "/nwrong");
+          row.contains(pointer) && row[pointer].is_number_unsigned())
+        of.wrong += row[pointer].get<uint64_t>();
     if (!of.time()) fail_input("{}: results[{}] has no time, out_of_place or in_place", measurement.file, i);
     if (of.size > Bytes(0)) measurement.rows.push_back(std::move(of));
   }

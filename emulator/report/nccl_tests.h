@@ -17,6 +17,7 @@ struct ClusterRow {
   Bytes size;
   std::string type, redop;  ///< empty where the table has no such column
   std::optional<Duration> out_of_place = {}, in_place = {};
+  uint64_t wrong = 0;  ///< values that were, of both; 0 also where nothing was checked
 
   /// Out-of-place, as rankwire measures; where that is not there, in-place.
   std::optional<Duration> time() const { return out_of_place ? out_of_place : in_place; }

@@ -57,6 +57,7 @@ ReportFormat format_of(std::string_view word) {
   for (const FormatName& entry : kFormatNames) {
     if (word == entry.name) return entry.format;
   }
+  if (word == "replay") fail_input("report format 'replay' stands alone, not among others");
   fail_input("unknown report format '{}'; there are html, csv, markdown, perfetto and replay", word);
 }
 

@@ -6,7 +6,10 @@
 #include <cmath>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "base/error.h"
 #include "base/input_file.h"
@@ -36,6 +39,42 @@ std::string_view without_yaml(std::string_view line) {
   const bool is_quoted =
       line.size() >= 2 && (line.front() == '"' || line.front() == '\'') && line.back() == line.front();
   return is_quoted ? trimmed(line.substr(1, line.size() - 2)) : line;
+}
+
+/// Where a list that stands in brackets on one line has its commas: not within quotation marks or brackets of an item.
+std::vector<std::string_view> items_in_brackets(std::string_view list) {
+  std::vector<std::string_view> items;
+  char quote = 0;
+  int depth = 0;
+  size_t begin = 0;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const char c = list[i];
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if ((c == '"' || c == '\'') && trimmed(list.substr(begin, i - begin)).empty()) {
+      quote = c;
+    } else if (c == '[' || c == '(') {
+      ++depth;
+    } else if (c == ']' || c == ')') {
+      --depth;
+    } else if (c == ',' && depth == 0) {
+      items.push_back(trimmed(list.substr(begin, i - begin)));
+      begin = i + 1;
+    }
+  }
+  items.push_back(trimmed(list.substr(begin)));
+  std::erase(items, std::string_view());
+  return items;
+}
+
+/// What stands behind `gates:` on its line. Throws Error(kInput) where that is no list.
+std::vector<std::string_view> gates_behind_key(std::string_view text, const std::string& origin) {
+  if (text.size() >= 2 && text.front() == '[' && text.back() == ']')
+    return items_in_brackets(text.substr(1, text.size() - 2));
+  fail_input(
+      "{}: 'gates: {}' is no list on one line; right is 'gates: [\"ratio <= 2\"]', or 'gates:' and below it a "
+      "line '- ratio <= 2' for each",
+      origin, text);
 }
 
 class GateLine {
@@ -106,7 +145,13 @@ std::vector<Gate> parse_gates(std::string_view text, const std::string& name) {
   for (size_t number = 1; std::getline(lines, line); ++number) {
     const std::string_view gate = without_yaml(trimmed(without_comment(line)));
     if (gate.empty() || (gates.empty() && (gate == "gates:" || gate == "---"))) continue;
-    gates.push_back(GateLine(gate, name + ":" + std::to_string(number)).read());
+    const std::string origin = name + ":" + std::to_string(number);
+    if (gates.empty() && gate.starts_with("gates:")) {
+      for (const std::string_view item : gates_behind_key(trimmed(gate.substr(6)), origin))
+        gates.push_back(GateLine(without_yaml(item), origin).read());
+      continue;
+    }
+    gates.push_back(GateLine(gate, origin).read());
   }
   if (gates.empty()) fail_input("{}: has no gates", name);
   return gates;

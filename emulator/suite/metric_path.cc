@@ -129,10 +129,12 @@ class Selection {
     // Those that are meant by the first letters rather than by a slip.
     std::ranges::stable_sort(known, {}, [&](const std::string& key) { return edit_distance(name, key); });
     known.erase(std::unique(known.begin(), known.end()), known.end());
-    constexpr size_t kMostNames = 12;
-    if (known.size() > kMostNames) known.resize(kMostNames);
-    fail_input("'{}': {} has no '{}'; {}", path_, place, name,
-               known.empty() ? "it is empty" : fmt::format("it has {}", fmt::join(known, ", ")));
+    constexpr size_t kMostNames = 3;
+    if (known.empty()) fail_input("'{}': {} has no '{}'; it is empty", path_, place, name);
+    if (known.size() <= kMostNames)
+      fail_input("'{}': {} has no '{}'; it has {}", path_, place, name, fmt::join(known, ", "));
+    fail_input("'{}': {} has no '{}'; nearest of its {} names are {}", path_, place, name, known.size(),
+               fmt::join(known.begin(), known.begin() + kMostNames, ", "));
   }
 
   std::string_view path_;

@@ -53,6 +53,7 @@ std::vector<PropertySection> property_sections(const SuiteResult& suite) {
 std::string suite_verdict(const SuiteResult& suite) {
   if (suite.count(CaseVerdict::kFail) + suite.count(CaseVerdict::kError) > 0) return "fail";
   if (suite.interrupted) return "interrupted";
+  if (suite.count(CaseVerdict::kSkipped) == suite.cases.size()) return "nothing tested";
   return exit_status(suite) == 3 ? "inconclusive" : "pass";
 }
 

@@ -18,7 +18,7 @@ struct PropertySection {
 std::vector<PropertySection> property_sections(const SuiteResult& suite);
 
 /// The one verdict of a suite: "fail" where a test failed or could not be carried out, "inconclusive", or "pass";
-/// "interrupted" where it is not whole.
+/// "interrupted" where it is not whole, "nothing tested" where all was skipped.
 std::string suite_verdict(const SuiteResult& suite);
 
 /// Curves of a test over the same two quantities, which one graph shows.

@@ -111,6 +111,20 @@ TEST(Cluster, OfAnotherNumberOfRanksIsSaid) {
   EXPECT_THAT(cluster_text(compare_with_cluster(measured_table(), cluster)), HasSubstr("8 ranks, this run 4"));
 }
 
+TEST(Cluster, OfAnotherTypeAndWhatWasWrongAreSaid) {
+  ClusterMeasurement cluster = cluster_of({cluster_row(1, milliseconds(1), "half")});
+  cluster.rows[0].wrong = 3;
+  const std::string text = cluster_text(compare_with_cluster(measured_table(), cluster));
+  EXPECT_THAT(text, HasSubstr("The cluster measured half sum, this run float sum"));
+  EXPECT_THAT(text, HasSubstr("3 wrong values"));
+  cluster.rows[0].type = "float";
+  cluster.rows[0].redop = "max";
+  EXPECT_EQ(compare_with_cluster(measured_table(), cluster).unlike,
+            "The cluster measured float max, this run float sum");
+  cluster.rows[0].redop = "sum";
+  EXPECT_EQ(compare_with_cluster(measured_table(), cluster).unlike, "");
+}
+
 TEST(Cluster, RefusesWhatCannotBeCompared) {
   ClusterMeasurement cluster = cluster_of({cluster_row(1, milliseconds(1))});
   cluster.collective = MeasuredCollective::kReduce;

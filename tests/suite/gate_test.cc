@@ -48,6 +48,19 @@ TEST(GateFile, TakesLinesCommentsAndYaml) {
   EXPECT_EQ(gates[2].unit, "us");
 }
 
+TEST(GateFile, TakesAListInBrackets) {
+  const std::vector<Gate> gates =
+      parse_gates("---\ngates: [\"ratio <= 2\", max(ports[*].rx_missed) < 5, 'losses.ppm <= 10'] # all\n", "g");
+  ASSERT_EQ(gates.size(), 3u);
+  EXPECT_EQ(gates[0].text, "ratio <= 2");
+  EXPECT_EQ(gates[1].path, "ports[*].rx_missed");
+  EXPECT_EQ(gates[2].text, "losses.ppm <= 10");
+  EXPECT_EQ(gates[2].origin, "g:2");
+  EXPECT_THAT(gate_error("# one\ngates: ratio <= 2\n"), HasSubstr("gates:2: 'gates: ratio <= 2' is no list"));
+  EXPECT_THAT(gate_error("gates: [\"ratio <= 2\",\n"), HasSubstr("right is 'gates: [\"ratio <= 2\"]'"));
+  EXPECT_THAT(gate_error("gates: []"), HasSubstr("has no gates"));
+}
+
 TEST(Gates, OfOperationsNeedThem) {
   Json bare = Json::parse(R"({"verdict": "ok", "ratio": 1, "operations": {}, "critical_path": null,
                               "config": {"record": {"operations": "none"}}})");

@@ -47,6 +47,12 @@ TEST(SuiteSections, GroupPropertiesByWhatStandsBeforeTheFirstDot) {
 TEST(SuiteSections, TellOneVerdictOfAll) {
   SuiteResult suite;
   const auto add = [&](CaseVerdict verdict) { suite.cases.push_back({.outcome = {verdict}}); };
+  EXPECT_EQ(suite_verdict(suite), "nothing tested");
+  add(CaseVerdict::kSkipped);
+  EXPECT_EQ(suite_verdict(suite), "nothing tested");
+  EXPECT_THAT(suite_markdown(suite, "x"), HasSubstr("**nothing tested**: 0 pass, 0 fail, 0 inconclusive, 1 skipped"));
+  EXPECT_THAT(suite_html(suite, "x"), HasSubstr("nothing tested"));
+  add(CaseVerdict::kPass);
   EXPECT_EQ(suite_verdict(suite), "pass");
   add(CaseVerdict::kInconclusive);
   EXPECT_EQ(suite_verdict(suite), "inconclusive");

@@ -175,7 +175,8 @@ class Bmwg(RankwireTest):
         self.assertRegex(case["reason"], r"deadline of 30 s passed; a watchdog freed \d{3,} queues, and the circle closed")
 
     def test_hooks_that_go_wrong_are_errors_of_their_test(self):
-        hooks = {"fails": "sh -c 'echo no route >&2; exit 7'", "hangs": "sleep 60", "prints rubbish": "echo hello"}
+        hooks = {"fails": "sh -c 'echo no route >&2; exit 7'", "hangs": "sleep 60", "prints rubbish": "echo hello",
+                 "counts nothing": "echo {}", "counts no number": "echo '{\\\"b\\\": 1, \\\"c\\\": null}'"}  # fmt: skip
         for name, command in hooks.items():
             suite = self.suite(f"hooks: {{counters: \"{command}\"}}\nhook_patience: 300ms\n"
                                "tests:\n  - {select: T8.soak, duration: 50ms}\n")
@@ -206,6 +207,12 @@ class Bmwg(RankwireTest):
         self.assertIsNone(tests["T5.all_reduce"]["skipped"])
         self.assertAlmostEqual(tests["T5.all_reduce"]["seconds"], 2 * 320 * 1024 * 10 * 8 / 1e9, delta=0.001)
         self.assertAlmostEqual(plan("100Mbps")["T5.all_reduce"]["seconds"], 2 * 320 * 1024 * 10 * 8 / 1e8, delta=0.001)
+        # 8 accelerators on four ports: what a list has is left out, one number is cut.
+        self.assertIn("accelerators=2,4,8;", tests["T7.scale"]["stimulus"])
+        self.assertIn("; 8 accelerators are left out: the hosts hold 4)", tests["T7.scale"]["stimulus"])
+        for name in ("T8.soak", "I.moe_dispatch", "I.disaggregated", "I.contention"):
+            self.assertIn("accelerators=4;", tests[name]["stimulus"])
+            self.assertIn("; 8 accelerators were cut to 4: the hosts hold 4)", tests[name]["stimulus"])
         process = rankwire("bmwg", "plan", self.folder / "suite.yaml", "--quick", "--only", "T4.*")
         self.assertIn("T4.spray             skipped  one switch has no parallel paths (fabric)", process.stdout)
         self.assertIn("3 tests, 3 of them skipped, about 0 s", process.stdout)
@@ -216,9 +223,10 @@ class Bmwg(RankwireTest):
                             f"echo \"{{\\\"memory\\\": $(wc -l < {self.folder}/calls)}}\"\n", encoding="utf-8")  # fmt: skip
         counters.chmod(0o755)
         suite = self.suite(f"hooks: {{counters: {counters}}}\n"
-                           "tests:\n  - {select: T8.soak, duration: 60ms, interval: 20ms}\n")  # fmt: skip
+                           "tests:\n  - {select: T8.soak, duration: 60ms, interval: 20ms, accelerators: 1024}\n")  # fmt: skip
         process, cases = self.run_suite(suite, "--twin", "--only", "T8.soak")
         self.assertEqual(process.returncode, OK, process.stdout + process.stderr)
+        self.assertRegex(cases["T8.soak"]["anomalies"][0], r"^1024 accelerators were cut to (\d+): the hosts hold \1$")
         (curve,) = (curve for curve in cases["T8.soak"]["curves"] if curve["name"] == "memory")
         self.assertEqual(curve["points"], [[0, 1], [0.02, 2], [0.04, 3]])
         self.assertIn("memory", (self.folder / "out" / "suite.html").read_text(encoding="utf-8"))

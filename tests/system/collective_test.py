@@ -247,6 +247,14 @@ class Collective(RankwireTest):
         self.assertEqual([row["deviates"] for row in cluster["sizes"]], [False, True])
         self.assertAlmostEqual(cluster["sizes"][1]["emulated_ratio"], 0.5, delta=1e-3)
         self.assertEqual(cluster["deviating"], 1)
+        half = self.folder / "half.txt"
+        half.write_text(text.read_text(encoding="utf-8").replace(" float", " half").replace(" 0 9.99", " 3 9.99"),
+                        encoding="utf-8")  # fmt: skip
+        process = rankwire("compare", run.folder, half)
+        self.assert_one_line_error(process, USAGE, "measured half none, this run float none; --unlike compares")
+        process = rankwire("compare", run.folder, half, "--unlike")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertIn("6 wrong values", process.stdout)  # 3 of each of two sizes
         text.write_text(text.read_text(encoding="utf-8") + " 262144 16384 float\n", encoding="utf-8")
         self.assert_one_line_error(rankwire("compare", run.folder, text), USAGE, f"{text}:5: has 3 columns")
         process = rankwire("collective", "all_reduce", "--against", path, "--no-run", "--out", self.folder / "other")
