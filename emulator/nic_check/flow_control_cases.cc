@@ -94,7 +94,7 @@ void pause_other(NicBench& bench) {
     if (i == 0) bench.log().mark(pause, "PFC: stop all priorities but that of the data");
     after = std::max(after, rate_for(bench, end, look));
   }
-  bench.require(bench.requests(end, begin).size() > kEnough / 2, begin, "it stopped as well");
+  bench.require(bench.requests(end, begin).size() > kEnough / 2, begin, "rate of nearly nothing: it stopped as well");
   bench.measure_within(look, measured("rate", after / before, "of that before", 0.5));
 }
 
