@@ -63,8 +63,9 @@ struct MemberTimes {
   OperationMeans operations;
 };
 
-void add_member(Ensemble& ensemble, const OperationPatterns& patterns, MemberTimes times) {
+void add_member(Ensemble& ensemble, uint32_t number, const OperationPatterns& patterns, MemberTimes times) {
   const auto member = static_cast<uint32_t>(ensemble.completions.size());
+  ensemble.members.push_back(number);
   ensemble.completions.push_back(times.result.completion);
   ensemble.per_rank.push_back(std::move(times.result.per_rank));
   for (size_t p = 0; p < patterns.all().size(); ++p) {
@@ -149,8 +150,8 @@ Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, co
                                  network, control);
     if (result) ended[member].emplace(MemberTimes{*std::move(result), std::move(means)});
   });
-  for (std::optional<MemberTimes>& member : ended)
-    if (member) add_member(ensemble, patterns, *std::move(member));
+  for (uint32_t member = 0; member < members; ++member)
+    if (ended[member]) add_member(ensemble, member, patterns, *std::move(ended[member]));
   return ensemble;
 }
 

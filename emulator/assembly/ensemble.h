@@ -23,8 +23,8 @@ inline constexpr uint32_t kAutoMembers = 16, kFewestAutoMembers = 3;
 
 /// The most that all members together may cost there: links that their messages take, of each message each link, and
 /// operations. Measured: one of them takes 0.5 us (rings on a star) to 3 us (all-to-all through a fabric), so an
-/// ensemble takes 0.5 to 3 s of one core at the most.
-inline constexpr uint64_t kAutoCost = 1'000'000;
+/// ensemble takes 3 to 18 s of one core at the most.
+inline constexpr uint64_t kAutoCost = 6'000'000;
 
 /// Of the set-up's workload, counted in the plan, so that it is the same on every machine. Traces that stay in their
 /// files are read again by each member: more than any bound.
@@ -42,6 +42,7 @@ std::vector<Duration> mean_communication(const Setup& setup, const Network& netw
 std::unique_ptr<NodeVariation> member_variation(const Setup& setup, uint32_t member);
 
 struct Ensemble {
+  std::vector<uint32_t> members;  ///< those that ended well; all else has one for each
   std::vector<Duration> completions;
   std::vector<std::vector<Duration>> per_rank;  ///< member by member: completion of each rank, by RankId
   std::vector<EnsembleOperation> operations;    ///< member by member

@@ -65,7 +65,7 @@ void connect(const Setup& setup, const Execution& execution, const std::atomic<b
 std::unique_ptr<WorkerEngines> engines_of(const Setup& setup, const Execution& execution, const WorkerShares* shares,
                                           const RunRecorder::Run& record) {
   EngineOptions options = engine_options(setup.config);
-  options.variation = setup.variation.get();
+  options.variation = execution.variation != nullptr ? execution.variation : setup.variation.get();
   if (execution.machine != nullptr)
     return std::make_unique<WorkerEngines>(setup, options, execution.machine->ranks(), record);
   return std::make_unique<WorkerEngines>(setup, options, shares, record);
@@ -287,6 +287,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   end.port_settings = setting_rows(before, after);
   if (execution.testbed != nullptr) add_testbed(*execution.testbed, result, record, end);
   record.end(end);
+  result.completion = end.completion;
   return result;
 }
 
@@ -334,6 +335,7 @@ std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quot
                         .messages = run.messages()});
   if (questions.shared_links) end.shared_links = questions.shared_links(run.shared());
   record.end(end);
+  result.completion = end.completion;
   return result;
 }
 
@@ -357,10 +359,12 @@ RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, con
     result = run(engine, silence, {}, clock, run_options(setup.config), control.interrupted);
     result.jobs = engine.job_spans();
   }
-  record.end(run_end(setup, result,
-                     {.per_rank = engine.rank_times(), .compute_times = [&](RankId rank) -> const ComputeTimes& {
+  const RunEnd end = run_end(
+      setup, result, {.per_rank = engine.rank_times(), .compute_times = [&](RankId rank) -> const ComputeTimes& {
                         return engine.compute_times(rank);
-                      }}));
+                      }});
+  result.completion = end.completion;
+  record.end(end);
   return result;
 }
 
@@ -380,7 +384,7 @@ RunResult execute_astra(const Setup& setup, RunRecorder::Run& record, const RunC
   result.verdict = verdict_of(simulated.verdict);
   result.reason = simulated.reason, result.waiting = simulated.waiting;
   const RunEnd end = run_end(setup, result, {.per_rank = std::move(simulated.per_rank), .planned = false});
-  result.total = end.completion;
+  result.total = result.completion = end.completion;
   record.end(end);
   return result;
 }

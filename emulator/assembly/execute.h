@@ -20,6 +20,7 @@
 #include "emulator/assembly/workers.h"
 #include "emulator/engine/communication_times.h"
 #include "emulator/engine/live_feed.h"
+#include "emulator/engine/node_variation.h"
 #include "emulator/engine/run.h"
 #include "emulator/record/recorder.h"
 #include "emulator/simulator/link_sharing.h"
@@ -45,6 +46,7 @@ struct Execution {
   const Impairments* impairments = nullptr;  ///< of the transport's ports; null when there are none
   const Workers* workers = nullptr;          ///< of a run in real time; null: there is one
   const char* model = "";                    ///< of one of `simulation.fidelity`: its name in the record
+  const NodeVariation* variation = nullptr;  ///< of the times of nodes; null: the set-up's, if it has one
   Repetition repetition = {};
   LiveFeed* live = nullptr;          ///< of a run in real time; null: nobody looks on
   std::span<RateSeries> rates = {};  ///< that the transports write; none: they are not sampled

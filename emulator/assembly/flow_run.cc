@@ -66,16 +66,10 @@ std::optional<RunResult> folded(const Setup& setup, const Network& network, std:
   return execute_folded(setup, *reduced, model, questions, record, control);
 }
 
-}  // namespace
-
-bool may_fold(const Setup& setup, const Network& network) {
-  return setup.variation == nullptr && network.reroutes.empty() && setup.background.empty();
-}
-
-RunResult execute_flow(const Setup& setup, const char* model, RunRecorder::Run& record, const RunControl& control) {
-  Network network = reference_network(setup);
-  const std::vector<JobId> jobs = jobs_of_connections(setup);
-  if (std::optional<RunResult> result = folded(setup, network, jobs, model, record, control)) return std::move(*result);
+/// Every rank.
+RunResult execute_whole(const Setup& setup, Network network, std::span<const JobId> jobs,
+                        const NodeVariation* variation, const char* model, RunRecorder::Run& record,
+                        const RunControl& control) {
   VirtualClock clock;
   NetworkModel transport(std::move(network));
   if (!jobs.empty() && !transport.watch_sharing(jobs)) {
@@ -93,8 +87,27 @@ RunResult execute_flow(const Setup& setup, const char* model, RunRecorder::Run& 
                   .transport = transport,
                   .testbed = nullptr,
                   .model = model,
+                  .variation = variation,
                   .complete = add_shared_links},
                  record, control);
+}
+
+}  // namespace
+
+bool may_fold(const Setup& setup, const Network& network) {
+  return setup.variation == nullptr && network.reroutes.empty() && setup.background.empty();
+}
+
+RunResult execute_flow(const Setup& setup, const char* model, RunRecorder::Run& record, const RunControl& control) {
+  Network network = reference_network(setup);
+  const std::vector<JobId> jobs = jobs_of_connections(setup);
+  if (std::optional<RunResult> result = folded(setup, network, jobs, model, record, control)) return std::move(*result);
+  return execute_whole(setup, std::move(network), jobs, nullptr, model, record, control);
+}
+
+RunResult execute_flow(const Setup& setup, const NodeVariation& variation, const char* model, RunRecorder::Run& record,
+                       const RunControl& control) {
+  return execute_whole(setup, reference_network(setup), jobs_of_connections(setup), &variation, model, record, control);
 }
 
 }  // namespace rankwire

@@ -3,6 +3,7 @@
 
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/setup.h"
+#include "emulator/engine/node_variation.h"
 #include "emulator/engine/run.h"
 #include "emulator/record/recorder.h"
 #include "fabric/network.h"
@@ -12,6 +13,9 @@ namespace rankwire {
 /// In virtual time, named `model` in the record, in which it opens the run and closes it whatever its verdict. What
 /// cannot be told apart is run once where that tells all.
 RunResult execute_flow(const Setup& setup, const char* model, RunRecorder::Run& record, const RunControl& control);
+/// The same with `variation` instead of the set-up's own: every rank is run.
+RunResult execute_flow(const Setup& setup, const NodeVariation& variation, const char* model, RunRecorder::Run& record,
+                       const RunControl& control);
 
 /// Whether classes of what cannot be told apart may stand for runs over this network: they know nothing of ways that
 /// change, of times that vary by rank, and of traffic without ranks.

@@ -17,11 +17,13 @@
 #include <vector>
 
 #include "base/affinity.h"
+#include "emulator/assembly/ensemble.h"
 #include "emulator/assembly/open_ports.h"
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/assembly/setup.h"
 #include "emulator/assembly/workers.h"
+#include "emulator/engine/node_variation.h"
 #include "emulator/input/config.h"
 #include "emulator/record/recorder.h"
 
@@ -107,6 +109,8 @@ class PreparedRun {
   void record_jobs();
   void run_models(uint32_t threads, const RunControl& control, std::vector<CompletedRun>& runs);
   void run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);
+  std::unique_ptr<NodeVariation> record_median(std::span<const CompletedRun> runs, const Ensemble& ensemble,
+                                               const RunControl& control);
   std::exception_ptr record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);
   std::vector<CompletedRun> emulate_all(const RunControl& control);
   std::exception_ptr emulate_as_far_as_it_goes(const RunControl& control, std::vector<CompletedRun>& runs);

@@ -24,6 +24,8 @@
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
 #include "emulator/assembly/what_if.h"
+#include "emulator/engine/node_variation.h"
+#include "emulator/record/reference_band.h"
 
 namespace rankwire {
 namespace {
@@ -89,9 +91,26 @@ void PreparedRun::run_models(uint32_t threads, const RunControl& control, std::v
   std::rethrow_exception(error);
 }
 
-/// What follows from these runs, and is no run of the record.
+/// Where groups keep in step in the single run of `flow` as they do in no network, it is far from what the model says
+/// with the smallest differences. Then the member at the median is recorded, too, as what all else is compared with;
+/// returns its differences. Else null.
+std::unique_ptr<NodeVariation> PreparedRun::record_median(std::span<const CompletedRun> runs, const Ensemble& ensemble,
+                                                          const RunControl& control) {
+  const auto reference = std::ranges::find(runs, Fidelity::kReference, &CompletedRun::fidelity);
+  if (reference == runs.end() || reference->model != kFlowModel || ensemble.completions.empty()) return nullptr;
+  const ReferenceBand band = band_of(ensemble.completions);
+  if (!band.is_far(reference->result.completion)) return nullptr;
+  const auto median = std::ranges::find(ensemble.completions, band.median) - ensemble.completions.begin();
+  std::unique_ptr<NodeVariation> variation = member_variation(setup_, ensemble.members[static_cast<size_t>(median)]);
+  RunRecorder::Run record = recorder_->next_run();
+  if (execute_flow(setup_, *variation, kMedianOfFlow, record, control).verdict != Verdict::kOk) return nullptr;
+  return variation;
+}
+
+/// What follows from these runs.
 void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control) {
   std::exception_ptr error = record_jobs_alone(runs, threads, control);
+  std::unique_ptr<NodeVariation> variation;  // of what all else is compared with, beyond the set-up's own
   if (const uint32_t members = ensemble_members(setup_); members > 0 && all_ok(runs)) {
     const Ensemble ensemble = run_ensemble(setup_, members, threads, control);
     recorder_->ensemble(ensemble.completions);
@@ -99,13 +118,14 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
     recorder_->ensemble_operations(ensemble.operations);
     if (const auto turns = completion_with_turns(setup_, control)) recorder_->ensemble_turns(*turns);
     if (!error) error = ensemble.error;
+    variation = record_median(runs, ensemble, control);
   }
   // Who asks for causes wants to know also those that the reference shares with the run.
   const bool tries_all = setup_.config.simulation.what_if;
   const bool has_flow = std::ranges::find(runs, "flow", &CompletedRun::model) != runs.end();
   if ((tries_all || (setup_.config.record_causes && has_flow)) && all_ok(runs)) {
-    const WhatIf what_if =
-        run_what_if(setup_, tries_all ? WhatIfScope::kAll : WhatIfScope::kDisturbances, threads, control);
+    const WhatIf what_if = run_what_if(setup_, tries_all ? WhatIfScope::kAll : WhatIfScope::kDisturbances,
+                                       variation ? variation.get() : setup_.variation.get(), threads, control);
     recorder_->what_if(what_if.rows);
     if (!error) error = what_if.error;
   }

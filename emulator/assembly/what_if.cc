@@ -21,9 +21,17 @@ namespace {
 
 class NoComputation final : public NodeVariation {
  public:
+  /// `own` (null: none), which says when ranks begin, outlives it.
+  explicit NoComputation(const NodeVariation* own) : own_(own) {}
   VariedTime vary(RankId, uint32_t, uint32_t, Duration, Time start) const noexcept override {
     return {.end = start, .jitter = {}, .noise = {}, .slowed = {}};
   }
+  Duration late(RankId rank, uint32_t iteration) const noexcept override {
+    return own_ != nullptr ? own_->late(rank, iteration) : Duration();
+  }
+
+ private:
+  const NodeVariation* const own_;
 };
 
 /// Of a link that nothing is drawn from.
@@ -128,7 +136,8 @@ Network without(const Setup& setup, Network network, const std::function<bool(co
 
 }  // namespace
 
-WhatIf run_what_if(const Setup& setup, WhatIfScope scope, uint32_t threads, const RunControl& control) {
+WhatIf run_what_if(const Setup& setup, WhatIfScope scope, const NodeVariation* variation, uint32_t threads,
+                   const RunControl& control) {
   const Network network = reference_network(setup);
   std::vector<Freed> things = disturbances(setup, network);
   if (scope == WhatIfScope::kAll) {
@@ -137,7 +146,7 @@ WhatIf run_what_if(const Setup& setup, WhatIfScope scope, uint32_t threads, cons
     things = std::move(all);
   }
   const uint64_t operations = planned_operations(setup.config, setup.workload);
-  const NoComputation no_computation;
+  const NoComputation no_computation(variation);
   std::vector<std::optional<Duration>> completions(things.size());
   WhatIf result;
   result.error = on_threads(threads, things.size(), [&](size_t i) {
@@ -148,7 +157,7 @@ WhatIf run_what_if(const Setup& setup, WhatIfScope scope, uint32_t threads, cons
         {.label = fmt::format("without {}{}{}", freed.what.kind, freed.what.name.empty() ? "" : " ", freed.what.name),
          .operations = operations,
          .without_background = freed.without_background,
-         .variation = freed.computation_takes_no_time ? &no_computation : setup.variation.get()},
+         .variation = freed.computation_takes_no_time ? &no_computation : variation},
         freed.network         ? *freed.network
         : freed.takes_no_time ? without(setup, network, freed.takes_no_time)
                               : network,

@@ -10,6 +10,7 @@
 #include "emulator/diagnosis/diagnosis.h"
 #include "emulator/diagnosis/loop_turns.h"
 #include "emulator/diagnosis/slow_rank.h"
+#include "emulator/record/reference_band.h"
 
 namespace rankwire {
 namespace {
@@ -282,15 +283,13 @@ Culprit slowest_place(const RunReader& record, const RecordedRun& run, const Por
 
 /// What `flow` takes less without something. The formulas of `alpha_beta` know nothing of any of it.
 std::optional<BlamedTime> saved_without(const RunReader& record, const RecordedRun& reference, std::string_view kind) {
-  for (const RecordedRun* flow : record.models()) {
-    if (flow->start.model != "flow" || !flow->ended || flow->end.verdict != "ok") continue;
-    for (const WhatIfRow& row : record.what_if())
-      if (row.kind == kind && flow->end.completion > row.completion)
-        return BlamedTime{.time = flow->end.completion - row.completion,
-                          .culprit = {},
-                          .in_gap = reference.start.model == "alpha_beta"};
-    break;
-  }
+  const RecordedRun* const flow = run_of_flow(record);
+  if (flow == nullptr) return std::nullopt;
+  for (const WhatIfRow& row : record.what_if())
+    if (row.kind == kind && flow->end.completion > row.completion)
+      return BlamedTime{.time = flow->end.completion - row.completion,
+                        .culprit = {},
+                        .in_gap = reference.start.model == "alpha_beta"};
   return std::nullopt;
 }
 

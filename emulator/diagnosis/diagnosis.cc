@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "emulator/diagnosis/loop_turns.h"
-#include "emulator/diagnosis/reference_band.h"
 #include "emulator/record/bulk_reader.h"
+#include "emulator/record/reference_band.h"
 
 namespace rankwire {
 namespace {

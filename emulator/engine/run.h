@@ -54,6 +54,7 @@ struct RunResult {
   std::string reason;                ///< empty when ok
   std::vector<std::string> waiting;  ///< who waits for whom, when the run did not end by itself
   std::vector<JobSpan> jobs;         ///< by JobId; left to whoever has the engines
+  Duration completion;               ///< of the slowest rank; likewise
   Duration total;                    ///< run time
   Time last_progress;                ///< of any worker: the last completion, computation or arrival that counted
   std::vector<WorkerTime> workers;

@@ -179,7 +179,14 @@ void RunReader::read_runs() {
     if (run.start.fidelity == Fidelity::kEmulated) emulated_ = &run;
   }
   const auto first = std::ranges::find_if(models_, [&](const RecordedRun* run) { return run != emulated_; });
-  if (first != models_.end()) reference_ = *first;
+  if (first == models_.end()) return;
+  reference_ = *first;
+  if (reference_->start.model != kFlowModel) return;
+  const auto is_median = [](const RecordedRun* run) {
+    return run->start.model == kMedianOfFlow && run->end.verdict == "ok";
+  };
+  const auto median = std::ranges::find_if(models_, is_median);
+  if (median != models_.end()) reference_ = *median;
 }
 
 RecordedRun RunReader::read_run(const Statement& row) const {

@@ -136,7 +136,8 @@ class RunReader {
   void show(uint32_t repetition);
   /// The run that fills the emulated side: the emulated one, else the twin, else null.
   const RecordedRun* emulated() const { return emulated_; }
-  /// The run of the first model that does not fill the emulated side, or null.
+  /// The run of the first model that does not fill the emulated side, or null. Of `flow` that at the median of its
+  /// ensemble, where the record has it and it ended well.
   const RecordedRun* reference() const { return reference_; }
   /// The runs of all models of `simulation.fidelity`, in the order in which they ran.
   const std::vector<const RecordedRun*>& models() const { return models_; }

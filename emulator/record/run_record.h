@@ -159,6 +159,11 @@ struct Repetition {
   uint32_t planned = 1;  ///< how many there are to be; 1: the run is not repeated
 };
 
+/// RunStart::model of the messages that share links, and of its member at the median of the ensemble, which is recorded
+/// where the first is far from it.
+inline constexpr const char* kFlowModel = "flow";
+inline constexpr const char* kMedianOfFlow = "flow, median";
+
 struct RunStart {
   Fidelity fidelity = Fidelity::kEmulated;
   std::string clock = "real";  ///< "real": rows are dropped and counted when the writer falls behind; "virtual": the

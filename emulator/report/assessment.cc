@@ -107,7 +107,7 @@ std::string slowest_port(std::span<const PortCounters> ports) {
 /// What limits say: "limits.ratio: 1.432 is above 1.1; limits.timeouts: ...".
 struct LimitTexts {
   std::string broken;   ///< those that are; empty when all are kept
-  std::string unclear;  ///< those of which the generator cannot tell, kept or not
+  std::string unclear;  ///< those of which the generator or the reference cannot tell, kept or not
 };
 
 LimitTexts limit_texts(const RunReader& record) {
@@ -118,6 +118,8 @@ LimitTexts limit_texts(const RunReader& record) {
     if (is_within(result, part)) {
       unclear.push_back(fmt::format("{}, closer to the limit than the {:.2g} % that may be the generator's",
                                     result.text, part * 100));
+    } else if (is_between(result)) {
+      unclear.push_back(fmt::format("{}, of which one end is above the limit and the other is not", result.text));
     } else if (!result.is_kept) {
       broken.push_back(result.text);
     }

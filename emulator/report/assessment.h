@@ -30,7 +30,8 @@ inline int worse_status(int a, int b) {
 /// The verdict of the first run, emulated before references, that is not "ok"; "interrupted" when the record has no
 /// run. When all are ok: "failed" if something else that the configuration asks for was not run, or the emulated side
 /// broke a limit of the configuration; "inconclusive" if it kept or broke one by less than the generator adds of its
-/// own, as far as that was certified; "degraded" if it lost packets or had time-outs that no limit allows; else "ok".
+/// own, as far as that was certified, or by less than the reference's band is wide; "degraded" if it lost packets or
+/// had time-outs that no limit allows; else "ok".
 struct RecordVerdict {
   std::string verdict, reason, code;
 

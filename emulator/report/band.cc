@@ -12,13 +12,6 @@
 namespace rankwire {
 namespace {
 
-/// Beyond the band by more than a hundredth: differences of a tenth of a percent make whoever waits for all a little
-/// later.
-bool is_far(const ReferenceBand& band, Duration completion) {
-  const Duration slack(band.median.ps / 100);
-  return completion + slack < band.low || completion > band.high + slack;
-}
-
 /// The emulated side's, where it ended well.
 std::optional<Duration> emulated_completion(const RunReader& record) {
   const RecordedRun* const run = record.emulated();
@@ -37,7 +30,7 @@ nlohmann::ordered_json configured(const RunReader& record) {
 /// Whether the model that a band is of is what all else is compared with, and ended well.
 bool has_flow_reference(const RunReader& record) {
   const RecordedRun* const run = record.reference();
-  return run != nullptr && run->ended && run->start.model == "flow" && run->end.verdict == "ok";
+  return run != nullptr && run->ended && is_of_flow(*run) && run->end.verdict == "ok";
 }
 
 }  // namespace
@@ -47,6 +40,14 @@ std::optional<double> predicted_ratio(const RunReader& record) {
   if (!band) return completion_ratio(record);
   const std::optional<Duration> emulated = emulated_completion(record);
   return emulated ? ratio_of(*emulated, band->median) : std::nullopt;
+}
+
+std::optional<RatioRange> ratio_range(const RunReader& record) {
+  const std::optional<ReferenceBand> band = reference_band(record);
+  const std::optional<Duration> emulated = emulated_completion(record);
+  if (!band || !emulated) return std::nullopt;
+  const auto low = ratio_of(*emulated, band->high), high = ratio_of(*emulated, band->low);
+  return low && high ? std::optional(RatioRange{*low, *high}) : std::nullopt;
 }
 
 nlohmann::ordered_json band_json(const RunReader& record) {
@@ -75,6 +76,7 @@ nlohmann::ordered_json band_json(const RunReader& record) {
       {"per_rank_median_ps", by_rank(&ReferenceBand::median)},
       {"per_rank_p95_ps", by_rank(&ReferenceBand::high)},
       {"turns_ps", turns ? nlohmann::ordered_json(turns->ps) : nlohmann::ordered_json(nullptr)},
+      {"symmetric_ps", symmetric ? nlohmann::ordered_json(symmetric->ps) : nlohmann::ordered_json(nullptr)},
       {"has_reference", symmetric ? nlohmann::ordered_json(band->has(*symmetric)) : nlohmann::ordered_json(nullptr)},
       {"ratio_median", ratio(band->median)},
       {"ratio_low", ratio(band->high)},
@@ -110,7 +112,7 @@ std::string band_text(const RunReader& record) {
                     readable_ratio(ratio_of(*emulated, band->high)), readable_ratio(ratio_of(*emulated, band->low)));
   if (const auto turns = record.ensemble_turns(); turns && *turns < band->low)
     text += fmt::format("; down to {} where NICs take turns at ports of several ranks or channels", readable(*turns));
-  if (const auto symmetric = symmetric_completion(record); symmetric && is_far(*band, *symmetric))
+  if (const auto symmetric = symmetric_completion(record); symmetric && band->is_far(*symmetric))
     text += fmt::format(
         "; {} of perfect symmetry is outside: groups that wait for each other in step, an unstable "
         "prediction",

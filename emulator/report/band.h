@@ -5,14 +5,21 @@
 #include <optional>
 #include <string>
 
-#include "emulator/diagnosis/reference_band.h"
 #include "emulator/record/reader.h"
+#include "emulator/record/reference_band.h"
 
 namespace rankwire {
 
 /// Emulated over reference where both ended well: against the median where the reference is a band, since that is the
 /// better prediction, else as `completion_ratio`.
 std::optional<double> predicted_ratio(const RunReader& record);
+
+/// The emulated side, which ended well, over the late end of the reference's band and over its early end.
+struct RatioRange {
+  double low, high;
+};
+/// Absent without a band.
+std::optional<RatioRange> ratio_range(const RunReader& record);
 
 /// `reference.band` of summary.json; null without one.
 nlohmann::ordered_json band_json(const RunReader& record);

@@ -67,6 +67,14 @@ std::optional<double> value_of(const RunReader& record, const RecordedRun& run, 
   return std::nullopt;
 }
 
+/// What the ratio is over the ends of the reference's band.
+void add_ends(const RunReader& record, LimitResult& result) {
+  const std::optional<RatioRange> range = ratio_range(record);
+  if (!range) return;
+  result.low = range->low, result.high = range->high;
+  result.text += fmt::format(" ({:.4g} .. {:.4g} over the band)", range->low, range->high);
+}
+
 std::string quantity(std::string_view name, double value) {
   if (name == "message_p99" || is_request_time(name)) return readable(Duration(static_cast<int64_t>(value)));
   if (name.starts_with(kBandwidth)) return readable_gbps(value / 1e9) + " Gbit/s";
@@ -80,6 +88,10 @@ bool is_within(const LimitResult& result, double part) {
   return is_of_time && result.value && std::abs(*result.value - result.limit.value) < part * result.limit.value;
 }
 
+bool is_between(const LimitResult& result) {
+  return result.low && result.high && *result.low <= result.limit.value && result.limit.value < *result.high;
+}
+
 std::vector<LimitResult> limit_results(const RunReader& record) {
   std::vector<LimitResult> results;
   const RecordedRun* const emulated = record.emulated();
@@ -88,7 +100,7 @@ std::vector<LimitResult> limit_results(const RunReader& record) {
   for (LimitInfo& limit : record.limits()) {
     // Of packets the reference knows nothing, and the ratio is to itself.
     if (emulated == nullptr && !is_of_requests(limit.name)) continue;
-    LimitResult result{.limit = std::move(limit), .value = {}, .is_kept = false, .text = {}};
+    LimitResult result{.limit = std::move(limit), .value = {}, .low = {}, .high = {}, .is_kept = false, .text = {}};
     const std::string& name = result.limit.name;
     const bool is_floor = name.starts_with(kBandwidth) || name == "attainment" || name == "goodput";
     result.value = value_of(record, *run, name);
@@ -102,6 +114,7 @@ std::vector<LimitResult> limit_results(const RunReader& record) {
     } else {
       result.text = fmt::format("limits.{}: the run has no such figure", name);
     }
+    if (name == "ratio") add_ends(record, result);
     results.push_back(std::move(result));
   }
   return results;
@@ -113,6 +126,8 @@ nlohmann::ordered_json limits_json(const RunReader& record) {
     list.push_back({{"name", result.limit.name},
                     {"limit", result.limit.value},
                     {"value", result.value ? nlohmann::ordered_json(*result.value) : nlohmann::ordered_json(nullptr)},
+                    {"low", result.low ? nlohmann::ordered_json(*result.low) : nlohmann::ordered_json(nullptr)},
+                    {"high", result.high ? nlohmann::ordered_json(*result.high) : nlohmann::ordered_json(nullptr)},
                     {"is_kept", result.is_kept},
                     {"text", result.text}});
   }

@@ -12,13 +12,17 @@ namespace rankwire {
 
 struct LimitResult {
   LimitInfo limit;
-  std::optional<double> value;  ///< in the units of the limit; absent: the run did not measure it
-  bool is_kept = false;         ///< never without a value
-  std::string text;             ///< "limits.ratio: 1.432 is above 1.1"
+  std::optional<double> value;      ///< in the units of the limit; absent: the run did not measure it
+  std::optional<double> low, high;  ///< of a ratio to a band, over its ends; else absent
+  bool is_kept = false;             ///< never without a value
+  std::string text;                 ///< "limits.ratio: 1.432 is above 1.1"
 };
 
 /// Whether the limit is of a time, or a bandwidth, and the value is nearer to it than such a part of it.
 bool is_within(const LimitResult& result, double part);
+
+/// Whether one end of the reference's band keeps the limit and the other one breaks it.
+bool is_between(const LimitResult& result);
 
 /// Of the emulated side, in the order of the configuration. Where nothing was emulated those of requests are of the
 /// reference, and the others are left out. Empty without limits, and where that run has not ended.

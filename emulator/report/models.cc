@@ -70,10 +70,14 @@ Json models_json(const RunReader& record) {
 
 std::string models_text(const RunReader& record) {
   if (record.models().size() < 2) return {};
+  const bool has_median =
+      std::ranges::any_of(record.models(), [](const RecordedRun* run) { return run->start.model == kMedianOfFlow; });
   std::string text;
   for (const RecordedRun* run : record.models()) {
     const ModelResult model = result_of(record, *run);
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", model.name,
+    // Beside that the single run is the one of perfect symmetry.
+    const char* const which = has_median && model.name == kFlowModel ? ", symmetric" : "";
+    text += fmt::format("{}{}{} {}", text.empty() ? "" : "; ", model.name, which,
                         model.verdict == "ok" ? readable(*model.completion) : model.verdict);
     if (model.ratio) text += fmt::format(" (ratio {})", readable_ratio(model.ratio));
   }

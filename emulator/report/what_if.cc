@@ -25,13 +25,11 @@ struct Saving {
 /// What saves most first. Empty where `flow` has not ended well.
 std::vector<Saving> savings(const RunReader& record) {
   std::vector<Saving> list;
-  for (const RecordedRun* run : record.models()) {
-    if (run->start.model != "flow" || !run->ended || run->end.verdict != "ok") continue;
-    for (WhatIfRow& row : record.what_if()) {
-      const Duration saved = run->end.completion - row.completion;
-      list.push_back({std::move(row), saved});
-    }
-    break;
+  const RecordedRun* const run = run_of_flow(record);
+  if (run == nullptr) return list;
+  for (WhatIfRow& row : record.what_if()) {
+    const Duration saved = run->end.completion - row.completion;
+    list.push_back({std::move(row), saved});
   }
   std::ranges::stable_sort(list, std::greater(), &Saving::saved);
   return list;

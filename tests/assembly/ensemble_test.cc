@@ -86,12 +86,12 @@ TEST_F(EnsembleTest, MembersOfPureCommunicationBeginAtOtherTimes) {
 TEST_F(EnsembleTest, HasAsManyMembersByItselfAsAreCheap) {
   EXPECT_EQ(member_cost(setup_), 12u);
   EXPECT_EQ(ensemble_members(setup_), kAutoMembers);
-  setup_.config.workload.iterations = 1'000'000 / 16 / 12;
+  setup_.config.workload.iterations = 6'000'000 / 16 / 12;
   EXPECT_EQ(ensemble_members(setup_), kAutoMembers);
   // Of what costs more there are fewer, and of what is so large that three are too many, none.
-  setup_.config.workload.iterations = 1'000'000 / 5 / 12;
+  setup_.config.workload.iterations = 6'000'000 / 5 / 12;
   EXPECT_EQ(ensemble_members(setup_), 5u);
-  setup_.config.workload.iterations = 1'000'000 / 3 / 12;
+  setup_.config.workload.iterations = 6'000'000 / 3 / 12;
   EXPECT_EQ(ensemble_members(setup_), 3u);
   ++setup_.config.workload.iterations;
   EXPECT_EQ(ensemble_members(setup_), 0u);

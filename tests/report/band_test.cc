@@ -43,7 +43,7 @@ TEST(ReferenceBand, IsWhatTheEmulatedSideIsComparedWith) {
   const TemporaryFolder folder;
   const RunReader record = record_of(folder.path(), {microseconds(25), microseconds(40), microseconds(50)});
   EXPECT_EQ(band_json(record), nlohmann::ordered_json::parse(R"({"runs": 3, "p5_ps": 25000000, "median_ps": 40000000,
-    "p95_ps": 50000000, "per_rank_p5_ps": null, "per_rank_median_ps": null, "per_rank_p95_ps": null, "turns_ps": null, "has_reference": true, "ratio_median": 1.25, "ratio_low": 1.0, "ratio_high": 2.0,
+    "p95_ps": 50000000, "per_rank_p5_ps": null, "per_rank_median_ps": null, "per_rank_p95_ps": null, "turns_ps": null, "symmetric_ps": 30000000, "has_reference": true, "ratio_median": 1.25, "ratio_low": 1.0, "ratio_high": 2.0,
     "ratio_turns": null})"));
   EXPECT_EQ(band_text(record), "25 us .. 50 us of 3 runs, median 40 us; ratio 1.250, 1.000 .. 2.000");
   EXPECT_THAT(summary_table(record), HasSubstr("band          25 us .. 50 us of 3 runs"));
@@ -118,7 +118,56 @@ TEST(ReferenceBand, ItsMedianIsWhatTheLimitOfTheRatioCounts) {
     testing::record_reference(recorder);
     recorder.ensemble(std::vector{microseconds(40)});
   }
-  EXPECT_EQ(limit_results(RunReader(folder.path())).front().text, "limits.ratio: 1.25, at most 1.3");
+  EXPECT_EQ(limit_results(RunReader(folder.path())).front().text,
+            "limits.ratio: 1.25, at most 1.3 (1.25 .. 1.25 over the band)");
+}
+
+// 50 us are 1.25 of the band's 40 and 2 of its 25: at the one end a limit of 1.3 is kept, at the other it is broken.
+TEST(ReferenceBand, ALimitBetweenItsEndsIsInconclusive) {
+  for (const auto& [limit, verdict] : {std::pair(1.2, "failed"), std::pair(1.3, "inconclusive"),
+                                       std::pair(1.9, "inconclusive"), std::pair(2.0, "ok")}) {
+    const TemporaryFolder folder;
+    {
+      RunRecorder recorder(folder.path());
+      testing::begin_sample(recorder);
+      recorder.limits(std::vector<LimitInfo>{{"ratio", limit}});
+      testing::record_emulated(recorder, testing::sample_end(microseconds(50)));
+      testing::record_reference(recorder);
+      recorder.ensemble(std::vector{microseconds(25), microseconds(32), microseconds(40)});
+    }
+    const RunReader record(folder.path());
+    EXPECT_EQ(verdict_of(record).verdict, verdict) << limit;
+    EXPECT_EQ(limit_results(record).front().low, 1.25);
+    EXPECT_EQ(limit_results(record).front().high, 2.0);
+  }
+}
+
+// What all else is compared with is the member at the median where it was recorded: 40 us, and not 30. The single run
+// keeps its place in the band.
+TEST(ReferenceBand, ItsMedianIsTheReferenceWhereItWasRecorded) {
+  for (const char* const verdict : {"ok", "interrupted"}) {
+    const TemporaryFolder folder;
+    {
+      RunRecorder recorder(folder.path());
+      testing::begin_sample(recorder);
+      testing::record_emulated(recorder, testing::sample_end(microseconds(50)));
+      const auto begin = [&](const char* model) {
+        return recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = model});
+      };
+      begin(kFlowModel).end(testing::sample_end(microseconds(30)));
+      RunEnd end = testing::sample_end(microseconds(40));
+      end.verdict = verdict;
+      begin(kMedianOfFlow).end(end);
+      recorder.ensemble(std::vector{microseconds(40), microseconds(40), microseconds(41)});
+    }
+    const RunReader record(folder.path());
+    const bool is_median = verdict == std::string("ok");
+    EXPECT_EQ(record.reference()->end.completion, is_median ? microseconds(40) : microseconds(30));
+    EXPECT_EQ(run_of_flow(record), record.reference());
+    EXPECT_EQ(band_json(record)["symmetric_ps"], 30'000'000);
+    EXPECT_EQ(band_json(record)["has_reference"], false);
+    EXPECT_EQ(band_json(record)["ratio_median"], 1.25);
+  }
 }
 
 TEST(ReferenceBand, SaysWhenTheReferenceIsOutside) {

@@ -96,7 +96,7 @@ TEST_F(LimitsTest, AreInTheSummaryAndOnThePage) {
   record({{"ratio", 1.5}});
   const auto json = summary(RunReader(folder_.path()));
   EXPECT_EQ(json["limits"], nlohmann::ordered_json::parse(R"([{"name": "ratio", "limit": 1.5,
-    "value": 1.6666666666666667, "is_kept": false, "text": "limits.ratio: 1.666667 is above 1.5"}])"));
+    "value": 1.6666666666666667, "low": null, "high": null, "is_kept": false, "text": "limits.ratio: 1.666667 is above 1.5"}])"));
   EXPECT_EQ(json["verdict"], "failed");
   EXPECT_THAT(summary_table(RunReader(folder_.path())),
               HasSubstr("limits        limits.ratio: 1.666667 is above 1.5\n"));

@@ -1,4 +1,4 @@
-#include "emulator/diagnosis/reference_band.h"
+#include "emulator/record/reference_band.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ Duration nearest_rank(const std::vector<Duration>& ascending, double quantile) {
 /// That of the model that the band is of, where it ended well; else null.
 const RecordedRun* symmetric_run(const RunReader& record) {
   for (const RecordedRun* run : record.models())
-    if (run->start.model == "flow" && run->end.verdict == "ok") return run;
+    if (run->start.model == kFlowModel && run->end.verdict == "ok") return run;
   return nullptr;
 }
 
@@ -34,10 +34,28 @@ ReferenceBand with_symmetric(ReferenceBand band, Duration symmetric) {
 /// Whether another model than the band's is what all else is compared with.
 bool has_other_reference(const RunReader& record) {
   const RecordedRun* const run = record.reference();
-  return run != nullptr && !run->start.model.empty() && run->start.model != "flow";
+  return run != nullptr && !run->start.model.empty() && !is_of_flow(*run);
 }
 
 }  // namespace
+
+bool ReferenceBand::is_far(Duration completion) const {
+  const Duration slack(median.ps / 100);
+  return completion + slack < low || completion > high + slack;
+}
+
+bool is_of_flow(const RecordedRun& run) {
+  return run.start.model == kFlowModel || run.start.model == kMedianOfFlow;
+}
+
+const RecordedRun* run_of_flow(const RunReader& record) {
+  const RecordedRun* found = nullptr;
+  for (const RecordedRun* run : record.models()) {
+    if (!run->ended || run->end.verdict != "ok" || !is_of_flow(*run)) continue;
+    if (found == nullptr || run->start.model == kMedianOfFlow) found = run;
+  }
+  return found;
+}
 
 std::optional<Duration> symmetric_completion(const RunReader& record) {
   const RecordedRun* const run = symmetric_run(record);

@@ -17,6 +17,9 @@ struct ReferenceBand {
   Duration low, median, high;  ///< 5 %, 50 % and 95 %
 
   bool has(Duration completion) const { return low <= completion && completion <= high; }
+  /// Beyond the band by more than a hundredth of the median: differences of a tenth of a percent make whoever waits for
+  /// all a little later.
+  bool is_far(Duration completion) const;
 };
 
 /// Of at least one time.
@@ -30,6 +33,12 @@ std::optional<ReferenceBand> reference_band(const RunReader& record);
 std::vector<ReferenceBand> rank_bands(const RunReader& record);
 /// By how much a time is beyond the band: negative before its low end, positive behind its high end, 0 within.
 Duration beyond(const ReferenceBand& band, Duration completion);
+
+/// Whether the run is of the model that a band is of: its single run, or the member at the median.
+bool is_of_flow(const RecordedRun& run);
+/// What takes part in comparisons of that model with itself: the member at the median where the record has it, else the
+/// single run; null where it did not end well.
+const RecordedRun* run_of_flow(const RunReader& record);
 
 /// The time of the single run of the model that a band is of; absent where it did not end well.
 std::optional<Duration> symmetric_completion(const RunReader& record);
