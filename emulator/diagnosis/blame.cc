@@ -78,17 +78,15 @@ class Account {
     if (counted) counted_ |= 1U << static_cast<unsigned>(kind);
   }
 
-  /// First of all, and from what lateness brings about at first: so no device is blamed for what it may explain.
+  /// First of all, and beyond what the waterfall has of it from what lateness brings about at first.
   void generator() {
     const Duration late = facts_.generator;
     // Frames that its own ports missed were lost by it.
     Duration taken;
     const GapCause repair = facts_.knows_causes ? GapCause::kRecovering : GapCause::kUnexplained;
     if (facts_.missed > 0 && facts_.lost > 0) taken += take(repair, part(of(repair), facts_.missed, facts_.lost));
-    for (const GapCause cause : {GapCause::kUnexplained, GapCause::kBetween, GapCause::kCompute, GapCause::kPathLatency,
-                                 GapCause::kAcknowledgement, GapCause::kQueueingOwnJob, GapCause::kQueueingOthers,
-                                 GapCause::kWindow, GapCause::kPort, GapCause::kOtherChain, GapCause::kRecovering,
-                                 GapCause::kReceiverNotReady, GapCause::kCongestionControl, GapCause::kPaused}) {
+    taken += take(GapCause::kGenerator);
+    for (const GapCause cause : kLengthenedByLateness) {
       if (taken >= late) break;
       taken += take(cause, late - taken);
     }

@@ -128,6 +128,7 @@ void find_paths_of_jobs(const RunReader& record, const Executions& emulated, con
         diagnosis.jobs.emplace_back(JobDiagnosis{.job = job.job, .path = {}, .waterfall = {}, .blame = {}});
     found.path = critical_path(record, emulated, end);
     found.waterfall = waterfall(record, *record.emulated(), found.path, emulated, reference, expected);
+    attribute_lateness(found.waterfall, generator_delay(*record.emulated(), record.reference()));
   }
 }
 
@@ -156,6 +157,7 @@ void find_paths(const RunReader& record, std::span<const OperationRow> asked, Di
   if (emulated || reference) diagnosis.slack = slack_table(record, emulated ? *emulated : *reference);
   if (!emulated || !reference) return;
   diagnosis.waterfall = waterfall(record, *record.emulated(), *diagnosis.path, *emulated, *reference);
+  attribute_lateness(*diagnosis.waterfall, generator_delay(*record.emulated(), record.reference()));
   diagnosis.operations = operation_gaps(record, *record.emulated(), asked, *emulated, *reference);
   find_paths_of_jobs(record, *emulated, *reference, diagnosis);
 }

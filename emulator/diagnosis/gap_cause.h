@@ -29,15 +29,16 @@ enum class GapCause : uint8_t {
   kFaster,             ///< negative: communication that took shorter
   kBetween,     ///< from the end of one operation to the start of the next, beyond what the reference waits there
   kOtherChain,  ///< what the reference waited for elsewhere: its own critical path is another one
+  kGenerator,   ///< what lateness of the generator may have brought about, and would else stand under the others
 };
-constexpr size_t kGapCauses = 15;
+constexpr size_t kGapCauses = 16;
 
 /// "congestion_control", as in summary.json.
 constexpr std::string_view to_string(GapCause cause) {
   constexpr std::array<std::string_view, kGapCauses> kNames = {
       "compute", "recovering",      "rnr",          "paused",           "congestion_control", "window",
       "port",    "acknowledgement", "path_latency", "queueing_own_job", "queueing_others",    "unexplained",
-      "faster",  "between",         "other_chain"};
+      "faster",  "between",         "other_chain",  "generator"};
   return kNames[static_cast<size_t>(cause)];
 }
 
@@ -52,6 +53,15 @@ inline constexpr std::pair<Cause, GapCause> kHeldUp[] = {
     {Cause::kPort, GapCause::kPort},
     {Cause::kAcknowledgement, GapCause::kAcknowledgement},
 };
+
+/// What lateness of the generator lengthens, first what it lengthens at first; so no device is blamed for what it may
+/// explain.
+inline constexpr GapCause kLengthenedByLateness[] = {
+    GapCause::kUnexplained,       GapCause::kBetween,         GapCause::kCompute,
+    GapCause::kPathLatency,       GapCause::kAcknowledgement, GapCause::kQueueingOwnJob,
+    GapCause::kQueueingOthers,    GapCause::kWindow,          GapCause::kPort,
+    GapCause::kOtherChain,        GapCause::kRecovering,      GapCause::kReceiverNotReady,
+    GapCause::kCongestionControl, GapCause::kPaused};
 
 /// By GapCause.
 using GapParts = std::array<Duration, kGapCauses>;

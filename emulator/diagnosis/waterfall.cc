@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <vector>
 
 #include "emulator/diagnosis/slower_step.h"
 
@@ -69,6 +70,28 @@ Waterfall waterfall(const RunReader& record, const RecordedRun& run, const Criti
   for (size_t i = 0; i < slower.size(); ++i)
     for (size_t cause = 0; cause < kGapCauses; ++cause) add(places[i], static_cast<GapCause>(cause), parts[i][cause]);
   return result;
+}
+
+void attribute_lateness(Waterfall& waterfall, Duration late) {
+  Duration left = std::min(late, waterfall.gap);
+  const auto generator = static_cast<size_t>(GapCause::kGenerator);
+  for (const GapCause lengthened : kLengthenedByLateness) {
+    const auto cause = static_cast<size_t>(lengthened);
+    // Where steps were shortened as well, only what is left in all can have been brought about.
+    Duration of_cause = std::min(left, waterfall.parts[cause]);
+    if (of_cause <= Duration()) continue;
+    left = left - of_cause;
+    waterfall.parts[cause] = waterfall.parts[cause] - of_cause, waterfall.parts[generator] += of_cause;
+    std::vector<GapParts*> steps;
+    for (GapParts& step : waterfall.by_step) steps.push_back(&step);
+    std::ranges::stable_sort(steps, std::ranges::greater(), [&](const GapParts* step) { return (*step)[cause]; });
+    for (GapParts* step : steps) {
+      const Duration taken = std::min(of_cause, (*step)[cause]);
+      if (taken <= Duration()) break;
+      of_cause = of_cause - taken;
+      (*step)[cause] = (*step)[cause] - taken, (*step)[generator] += taken;
+    }
+  }
 }
 
 }  // namespace rankwire

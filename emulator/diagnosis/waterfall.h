@@ -35,4 +35,8 @@ Waterfall waterfall(const RunReader& record, const RecordedRun& run, const Criti
                     const Executions& emulated, const Executions& reference,
                     std::optional<uint32_t> reference_last = std::nullopt);
 
+/// Gives `late`, no more than the gap, to GapCause::kGenerator, and takes it from steps that became longer: of each of
+/// kLengthenedByLateness in its order, from the longest first. The parts still add up to the gap.
+void attribute_lateness(Waterfall& waterfall, Duration late);
+
 }  // namespace rankwire

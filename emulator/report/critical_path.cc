@@ -138,6 +138,8 @@ const char* phrase_of(GapCause cause) {
       return "between operations";
     case GapCause::kOtherChain:
       return "another chain of the reference";
+    case GapCause::kGenerator:
+      return "lateness of the generator";
     default:
       return "communication without a known cause";
   }

@@ -75,9 +75,10 @@ std::string models_text(const RunReader& record) {
   std::string text;
   for (const RecordedRun* run : record.models()) {
     const ModelResult model = result_of(record, *run);
-    // Beside that the single run is the one of perfect symmetry.
-    const char* const which = has_median && model.name == kFlowModel ? ", symmetric" : "";
-    text += fmt::format("{}{}{} {}", text.empty() ? "" : "; ", model.name, which,
+    std::string name = model.name;
+    if (has_median && (name == kFlowModel || name == kMedianOfFlow))
+      name = name == kFlowModel ? "symmetric flow" : "median flow";
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
                         model.verdict == "ok" ? readable(*model.completion) : model.verdict);
     if (model.ratio) text += fmt::format(" (ratio {})", readable_ratio(model.ratio));
   }

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "tests/diagnosis/path_record.h"
 
@@ -49,6 +50,35 @@ TEST(Waterfall, ARankThatComputesLongerIsComputeAlone) {
   EXPECT_EQ(result[GapCause::kCompute], microseconds(20));
   EXPECT_EQ(result[GapCause::kUnexplained], Duration());
   EXPECT_EQ(result[GapCause::kOtherChain], Duration());
+}
+
+// 20 us longer in computing, of which 8 us, and then all, may be the generator's; 30 us of lateness are no more than
+// the gap.
+TEST(Waterfall, LatenessOfTheGeneratorIsTakenFromWhatItMayHaveLengthened) {
+  for (const auto& [late, generator] : {std::pair(8, 8), std::pair(20, 20), std::pair(30, 20)}) {
+    PathRecord record;
+    computes_and_reduces(record);
+    record.ran(0, 0, {0, 10}), record.ran(1, 0, {0, 30, 0, 10});
+    record.ran(0, 1, {10, 50, 10, 30}), record.ran(1, 1, {30, 50, 10, 30});
+    Waterfall result = waterfall_of(record);
+    attribute_lateness(result, microseconds(late));
+    EXPECT_EQ(result[GapCause::kGenerator], microseconds(generator));
+    EXPECT_EQ(result[GapCause::kCompute], microseconds(20 - generator));
+    EXPECT_EQ(result.by_step.front()[static_cast<size_t>(GapCause::kGenerator)], microseconds(generator));
+    EXPECT_EQ(result.gap, microseconds(20));
+  }
+}
+
+// A run that ended earlier than the reference was not held up.
+TEST(Waterfall, AShorterRunHasNothingFromLateness) {
+  PathRecord record;
+  computes_and_reduces(record);
+  record.ran(0, 0, {0, 10, 0, 20}), record.ran(1, 0, {0, 12, 0, 10});
+  record.ran(0, 1, {10, 30, 20, 40}), record.ran(1, 1, {12, 30, 10, 40});
+  Waterfall result = waterfall_of(record);
+  const GapParts before = result.parts;
+  attribute_lateness(result, microseconds(5));
+  EXPECT_EQ(result.parts, before);
 }
 
 TEST(Waterfall, CommunicationGetsCausesAsFarAsTheyLasted) {
