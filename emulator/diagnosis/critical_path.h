@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/transport.h"
 #include "base/units.h"
 #include "emulator/diagnosis/executions.h"
 #include "emulator/record/run_record.h"
@@ -18,6 +19,9 @@ struct CriticalStep {
   uint32_t execution = 0;  ///< index in the Executions that the path is of
   Duration before;         ///< from the end of the step before it, or the beginning of the run, to `from`
   Time from, to;           ///< from when the last member it waited for had begun, to its end
+  /// Of the run's own path, of what communicates: the connection that was held up longest, without NICs and sizes;
+  /// absent where causes were not recorded.
+  std::optional<Connection> connection = std::nullopt;
   Duration length() const { return to - from; }
   bool communicates() const { return node.group_size > 0; }
 };

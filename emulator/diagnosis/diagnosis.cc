@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "emulator/diagnosis/loop_turns.h"
+#include "emulator/diagnosis/slower_step.h"
 #include "emulator/record/bulk_reader.h"
 #include "emulator/record/reference_band.h"
 
@@ -152,7 +153,10 @@ void find_paths(const RunReader& record, std::span<const OperationRow> asked, Di
   std::optional<Executions> emulated, reference;
   if (of_emulated.valid()) emulated.emplace(of_emulated.get());
   if (of_reference.valid()) reference.emplace(of_reference.get());
-  if (emulated) diagnosis.path = critical_path(record, *emulated);
+  if (emulated) {
+    diagnosis.path = critical_path(record, *emulated);
+    find_connections(record, *record.emulated(), *emulated, *diagnosis.path);
+  }
   if (reference) diagnosis.reference_path = critical_path(record, *reference);
   if (emulated || reference) diagnosis.slack = slack_table(record, emulated ? *emulated : *reference);
   if (!emulated || !reference) return;

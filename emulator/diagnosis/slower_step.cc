@@ -109,4 +109,17 @@ std::vector<GapParts> parts_of_slower(const RunReader& record, const RecordedRun
   return all;
 }
 
+void find_connections(const RunReader& record, const RecordedRun& run, const Executions& emulated, CriticalPath& path) {
+  if (record.causes_of_groups(run).empty()) return;
+  std::vector<SlowerStep> steps;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < path.steps.size(); ++i)
+    if (path.steps[i].communicates()) places.push_back(i), steps.push_back({.step = &path.steps[i], .extra = {}});
+  const std::vector<Held> held = causes_of(record, run, steps, emulated);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto longest = std::ranges::max_element(held[i].waits, {}, &NetworkWaits::Wait::time);
+    if (longest != held[i].waits.end()) path.steps[places[i]].connection = longest->connection;
+  }
+}
+
 }  // namespace rankwire

@@ -28,4 +28,7 @@ struct SlowerStep {
 std::vector<GapParts> parts_of_slower(const RunReader& record, const RecordedRun& run, const Executions& emulated,
                                       std::span<const SlowerStep> steps);
 
+/// Fills in CriticalStep::connection of a path through the executions of `run`.
+void find_connections(const RunReader& record, const RecordedRun& run, const Executions& emulated, CriticalPath& path);
+
 }  // namespace rankwire

@@ -10,6 +10,7 @@
 
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
+#include "emulator/report/port_names.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/time_shares.h"
 
@@ -70,6 +71,43 @@ std::vector<PathShare> computing_ranks(const RunReader& record, const CriticalPa
   });
 }
 
+/// All that they did.
+std::vector<PathShare> ranks(const RunReader& record, const CriticalPath& path,
+                             const std::optional<Waterfall>& waterfall) {
+  const RankNames names(record);
+  return shares(path, waterfall, [&](const CriticalStep& step) { return names.titled(step.node.rank.value); });
+}
+
+/// That communicate; SEND and RECV are of none.
+std::vector<PathShare> groups(const CriticalPath& path, const std::optional<Waterfall>& waterfall) {
+  return shares(path, waterfall, [&](const CriticalStep& step) {
+    return !step.communicates() ? std::string() : step.node.group.empty() ? "point-to-point" : step.node.group;
+  });
+}
+
+/// Behind which ranks communicate.
+std::vector<PathShare> ports(const RunReader& record, const CriticalPath& path,
+                             const std::optional<Waterfall>& waterfall) {
+  const RecordedRun* const run = record.emulated() != nullptr ? record.emulated() : record.reference();
+  const std::vector<RankNic> nics = record.rank_nics(*run);
+  const std::map<PortId, std::string> names = port_names(record, *run);
+  return shares(path, waterfall, [&](const CriticalStep& step) {
+    const uint32_t rank = step.node.rank.value;
+    return step.communicates() && rank < nics.size() ? name_of(names, nics[rank].port) : std::string();
+  });
+}
+
+/// That were held up longest in their steps.
+std::vector<PathShare> connections(const RunReader& record, const CriticalPath& path,
+                                   const std::optional<Waterfall>& waterfall) {
+  const RankNames names(record);
+  return shares(path, waterfall, [&](const CriticalStep& step) {
+    if (!step.connection) return std::string();
+    return fmt::format("{} to {}, channel {}", names.titled(step.connection->source.value),
+                       names.titled(step.connection->destination.value), step.connection->channel);
+  });
+}
+
 struct PathSums {
   Duration compute, communication, between;
 };
@@ -108,14 +146,20 @@ Json path_json(const RunReader& record, const std::optional<CriticalPath>& path,
                const std::optional<Waterfall>& waterfall) {
   if (!path) return nullptr;
   const PathSums sums = sums_of(*path);
-  return {
-      {"completion_ps", path->completion.ps},
-      {"steps", path->steps.size()},
-      {"compute_ps", sums.compute.ps},
-      {"communication_ps", sums.communication.ps},
-      {"between_ps", sums.between.ps},
-      {"operations", shares_json(operations(*path, waterfall), kPathOperations, waterfall.has_value())},
-      {"computing_ranks", shares_json(computing_ranks(record, *path, waterfall), kPathRanks, waterfall.has_value())}};
+  const auto most = [&](const std::vector<PathShare>& list) {
+    return shares_json(list, kPathRanks, waterfall.has_value());
+  };
+  return {{"completion_ps", path->completion.ps},
+          {"steps", path->steps.size()},
+          {"compute_ps", sums.compute.ps},
+          {"communication_ps", sums.communication.ps},
+          {"between_ps", sums.between.ps},
+          {"operations", shares_json(operations(*path, waterfall), kPathOperations, waterfall.has_value())},
+          {"computing_ranks", most(computing_ranks(record, *path, waterfall))},
+          {"ranks", most(ranks(record, *path, waterfall))},
+          {"groups", most(groups(*path, waterfall))},
+          {"ports", most(ports(record, *path, waterfall))},
+          {"connections", most(connections(record, *path, waterfall))}};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "emulator/diagnosis/slower_step.h"
 #include "tests/diagnosis/path_record.h"
 
 namespace rankwire {
@@ -98,6 +99,27 @@ TEST(Waterfall, CommunicationGetsCausesAsFarAsTheyLasted) {
   EXPECT_EQ(result[GapCause::kWindow], microseconds(18));
   EXPECT_EQ(result[GapCause::kPaused], Duration());
   EXPECT_EQ(result[GapCause::kUnexplained], Duration());
+}
+
+// What it transmitted is no waiting.
+TEST(Waterfall, AStepNamesTheConnectionThatWasHeldUpLongest) {
+  PathRecord record;
+  computes_and_reduces(record);
+  record.ran(0, 0, {0, 10}), record.ran(1, 0, {0, 10});
+  record.ran(0, 1, {10, 60}), record.ran(1, 1, {10, 59});
+  TimeByCause held, less;
+  held[Cause::kWindow] = microseconds(40), less[Cause::kWindow] = microseconds(39);
+  less[Cause::kTransmitting] = microseconds(9);
+  record.caused(0, 1, ConnectionId(0), less), record.caused(1, 1, ConnectionId(1), held);
+  const RunReader reader = record.reader();
+  const NodeMeetings meetings(reader);
+  const auto executions = Executions::read(reader, *reader.emulated(), meetings);
+  CriticalPath path = critical_path(reader, *executions);
+  find_connections(reader, *reader.emulated(), *executions, path);
+  ASSERT_EQ(path.steps.size(), 2u);
+  EXPECT_FALSE(path.steps[0].connection) << "it computes";
+  ASSERT_TRUE(path.steps[1].connection);
+  EXPECT_EQ(path.steps[1].connection->id, ConnectionId(1));
 }
 
 TEST(Waterfall, WhatTheRecordDoesNotSayRemains) {

@@ -26,6 +26,13 @@ TEST(CriticalPathReport, SummaryHasThePathAndThePartsOfTheGap) {
   EXPECT_EQ(path["operations"][0]["name"], "grads <script> (all_reduce dp)");
   EXPECT_EQ(path["operations"][0]["reference_ps"], 20'000'000);
   EXPECT_EQ(path["computing_ranks"][0]["name"], "rank 0");
+  EXPECT_EQ(path["ranks"][0]["name"], "rank 0");
+  EXPECT_EQ(path["ranks"][0]["time_ps"], 50'000'000);
+  EXPECT_EQ(path["groups"][0]["name"], "dp");
+  EXPECT_EQ(path["groups"][0]["time_ps"], 40'000'000);
+  EXPECT_EQ(path["groups"][0]["reference_ps"], 20'000'000);
+  EXPECT_EQ(path["ports"], nlohmann::ordered_json::array()) << "it is not recorded where ranks are";
+  EXPECT_EQ(path["connections"], nlohmann::ordered_json::array()) << "nobody recorded causes";
   EXPECT_EQ(json["critical_path"]["reference"]["completion_ps"], 30'000'000);
   EXPECT_EQ(json["critical_path"]["reference"]["operations"][0]["reference_ps"], nullptr);
 }

@@ -55,6 +55,14 @@ class Waterfall(RankwireTest):
         self.assertEqual(sum(waterfall.values()), gap)
         path = run.summary["critical_path"]["emulated"]
         self.assertEqual(path["compute_ps"] + path["communication_ps"] + path["between_ps"], completion)
+        # All of it is somebody's; what communicates is of a group, behind a port and held up at a connection. The eight
+        # with the most are told, of eight ranks all.
+        sums = {of: sum(entry["time_ps"] for entry in path[of]) for of in ("ranks", "groups", "ports", "connections")}
+        self.assertEqual(sums["ranks"], path["compute_ps"] + path["communication_ps"])
+        self.assertEqual(sums["groups"], path["communication_ps"])
+        self.assertEqual(sums["ports"], path["communication_ps"])
+        self.assertLessEqual(sums["connections"], path["communication_ps"])
+        self.assertGreater(sums["connections"], 0)
         with (run.folder / "critical_path.csv").open(encoding="utf-8") as file:
             at = 0
             of_steps = dict.fromkeys(waterfall, 0)
