@@ -15,13 +15,9 @@ constexpr int64_t kWaitingTrip = 4;
 constexpr uint64_t kLeastLost = 10'000;
 
 /// What communication loses without an event that says why.
-constexpr GapCause kSoft[] = {GapCause::kUnexplained,
-                              GapCause::kPathLatency,
-                              GapCause::kQueueingOwnJob,
-                              GapCause::kQueueingOthers,
-                              GapCause::kAcknowledgement,
-                              GapCause::kWindow,
-                              GapCause::kPort};
+constexpr GapCause kSoft[] = {GapCause::kUnexplained,    GapCause::kPathLatency,          GapCause::kQueueingOwnJob,
+                              GapCause::kQueueingOthers, GapCause::kAcknowledgement,      GapCause::kWindow,
+                              GapCause::kPort,           GapCause::kAcknowledgementFrames};
 
 class Account {
  public:
@@ -53,6 +49,7 @@ class Account {
     congestion_control();
     not_ready();
     window();
+    model();
     add(BlameKind::kUnexplained, {}, left_, false, unexplained());
     return ranked();
   }
@@ -262,6 +259,12 @@ class Account {
         {.time = time,
          .shortest = facts_.shortest_trip.value_or(Duration()),
          .typical = facts_.typical_trip.value_or(Duration())});
+  }
+
+  /// Nobody's fault: it would be so in any network.
+  void model() {
+    const Duration time = take(GapCause::kAcknowledgementFrames);
+    add(BlameKind::kModel, {}, time, false, {.time = time});
   }
 
   std::vector<Blame> ranked() {

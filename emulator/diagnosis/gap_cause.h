@@ -30,15 +30,16 @@ enum class GapCause : uint8_t {
   kBetween,     ///< from the end of one operation to the start of the next, beyond what the reference waits there
   kOtherChain,  ///< what the reference waited for elsewhere: its own critical path is another one
   kGenerator,   ///< what lateness of the generator may have brought about, and would else stand under the others
+  kAcknowledgementFrames,  ///< acknowledgements came first on the own port's line, where the model has none
 };
-constexpr size_t kGapCauses = 16;
+constexpr size_t kGapCauses = 17;
 
 /// "congestion_control", as in summary.json.
 constexpr std::string_view to_string(GapCause cause) {
   constexpr std::array<std::string_view, kGapCauses> kNames = {
-      "compute", "recovering",      "rnr",          "paused",           "congestion_control", "window",
-      "port",    "acknowledgement", "path_latency", "queueing_own_job", "queueing_others",    "unexplained",
-      "faster",  "between",         "other_chain",  "generator"};
+      "compute", "recovering",      "rnr",          "paused",           "congestion_control",    "window",
+      "port",    "acknowledgement", "path_latency", "queueing_own_job", "queueing_others",       "unexplained",
+      "faster",  "between",         "other_chain",  "generator",        "acknowledgement_frames"};
   return kNames[static_cast<size_t>(cause)];
 }
 
@@ -56,12 +57,21 @@ inline constexpr std::pair<Cause, GapCause> kHeldUp[] = {
 
 /// What lateness of the generator lengthens, first what it lengthens at first; so no device is blamed for what it may
 /// explain.
-inline constexpr GapCause kLengthenedByLateness[] = {
-    GapCause::kUnexplained,       GapCause::kBetween,         GapCause::kCompute,
-    GapCause::kPathLatency,       GapCause::kAcknowledgement, GapCause::kQueueingOwnJob,
-    GapCause::kQueueingOthers,    GapCause::kWindow,          GapCause::kPort,
-    GapCause::kOtherChain,        GapCause::kRecovering,      GapCause::kReceiverNotReady,
-    GapCause::kCongestionControl, GapCause::kPaused};
+inline constexpr GapCause kLengthenedByLateness[] = {GapCause::kUnexplained,
+                                                     GapCause::kBetween,
+                                                     GapCause::kCompute,
+                                                     GapCause::kPathLatency,
+                                                     GapCause::kAcknowledgement,
+                                                     GapCause::kAcknowledgementFrames,
+                                                     GapCause::kQueueingOwnJob,
+                                                     GapCause::kQueueingOthers,
+                                                     GapCause::kWindow,
+                                                     GapCause::kPort,
+                                                     GapCause::kOtherChain,
+                                                     GapCause::kRecovering,
+                                                     GapCause::kReceiverNotReady,
+                                                     GapCause::kCongestionControl,
+                                                     GapCause::kPaused};
 
 /// By GapCause.
 using GapParts = std::array<Duration, kGapCauses>;

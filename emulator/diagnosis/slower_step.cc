@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "emulator/diagnosis/acknowledgement_load.h"
 #include "emulator/diagnosis/network_waits.h"
 
 namespace rankwire {
@@ -90,6 +91,21 @@ void split_waits(const RunReader& record, const RecordedRun& run, const Executio
   }
 }
 
+/// Of what waited behind others at its own port, the part that waited behind acknowledgements.
+void split_port(const RunReader& record, const RecordedRun& run, std::span<const SlowerStep> steps,
+                const std::vector<Held>& held, std::vector<GapParts>& all) {
+  const auto port = static_cast<size_t>(GapCause::kPort);
+  if (std::ranges::none_of(all, [&](const GapParts& parts) { return parts[port] > Duration(); })) return;
+  const AcknowledgementLoad load(record, run);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (held[i].waits.empty()) continue;
+    const Duration behind =
+        load.of(held[i].waits.back().connection, steps[i].step->to - steps[i].step->from, all[i][port]);
+    all[i][port] = all[i][port] - behind;
+    all[i][static_cast<size_t>(GapCause::kAcknowledgementFrames)] += behind;
+  }
+}
+
 }  // namespace
 
 std::vector<GapParts> parts_of_slower(const RunReader& record, const RecordedRun& run, const Executions& emulated,
@@ -106,6 +122,7 @@ std::vector<GapParts> parts_of_slower(const RunReader& record, const RecordedRun
     all[i][static_cast<size_t>(GapCause::kUnexplained)] = left;
   }
   split_waits(record, run, emulated, steps, held, all);
+  split_port(record, run, steps, held, all);
   return all;
 }
 

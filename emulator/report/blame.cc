@@ -66,10 +66,10 @@ class CulpritNames {
 
 const char* kind_phrase(BlameKind kind) {
   constexpr const char* kPhrases[kBlameKinds] = {
-      "slow rank",          "slow NIC",          "lossy cable",           "slow switch or cable",
-      "collision of flows", "pause storm",       "ECN threshold too low", "congestion control too timid",
-      "receiver not ready", "traffic of others", "late generator",        "window too small",
-      "unexplained"};
+      "slow rank",           "slow NIC",          "lossy cable",           "slow switch or cable",
+      "collision of flows",  "pause storm",       "ECN threshold too low", "congestion control too timid",
+      "receiver not ready",  "traffic of others", "late generator",        "window too small",
+      "the reference model", "unexplained"};
   return kPhrases[static_cast<size_t>(kind)];
 }
 
@@ -168,6 +168,11 @@ std::string evidence_of(const Blame& blame) {
     case BlameKind::kSmallWindow:
       return fmt::format("senders waited {} of the critical path for acknowledgements, with the window full{}",
                          readable(e.time), trips(e));
+    case BlameKind::kModel:
+      return fmt::format(
+          "packets waited {} of the critical path behind acknowledgements on their ports' lines, which it gives no "
+          "time",
+          readable(e.time));
     case BlameKind::kUnexplained:
       if (e.unsearched > 0)
         return fmt::format("{} executions are too many to be searched for the critical path, which would say more",

@@ -184,6 +184,8 @@ const char* phrase_of(GapCause cause) {
       return "another chain of the reference";
     case GapCause::kGenerator:
       return "lateness of the generator";
+    case GapCause::kAcknowledgementFrames:
+      return "acknowledgements first";
     default:
       return "communication without a known cause";
   }

@@ -17,10 +17,11 @@ namespace {
 
 /// Those that communication has.
 constexpr std::array kOfOperations = {
-    GapCause::kRecovering,        GapCause::kReceiverNotReady, GapCause::kPaused,
-    GapCause::kCongestionControl, GapCause::kWindow,           GapCause::kPort,
-    GapCause::kAcknowledgement,   GapCause::kPathLatency,      GapCause::kQueueingOwnJob,
-    GapCause::kQueueingOthers,    GapCause::kUnexplained,      GapCause::kFaster};
+    GapCause::kRecovering,           GapCause::kReceiverNotReady, GapCause::kPaused,
+    GapCause::kCongestionControl,    GapCause::kWindow,           GapCause::kPort,
+    GapCause::kAcknowledgement,      GapCause::kPathLatency,      GapCause::kQueueingOwnJob,
+    GapCause::kQueueingOthers,       GapCause::kUnexplained,      GapCause::kFaster,
+    GapCause::kAcknowledgementFrames};
 
 constexpr size_t kShownGaps = 16;
 

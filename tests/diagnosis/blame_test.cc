@@ -219,6 +219,16 @@ TEST(Blame, MarksOnShortQueuesAreTheThresholds) {
   EXPECT_EQ(blame(facts)[0].kind, BlameKind::kEcnThreshold);
 }
 
+// Of the four more 3 us were behind acknowledgements: more than half, and inferred.
+TEST(Blame, WhatTheModelLeavesOutIsNobodysFault) {
+  const auto list = blame(four_more({{GapCause::kAcknowledgementFrames, 3}, {GapCause::kUnexplained, 1}}));
+  ASSERT_THAT(list, SizeIs(2));
+  EXPECT_EQ(list[0].kind, BlameKind::kModel);
+  EXPECT_EQ(list[0].culprit.kind, Culprit::Kind::kNobody);
+  EXPECT_EQ(list[0].confidence, Confidence::kMedium);
+  EXPECT_EQ(list[1].kind, BlameKind::kUnexplained);
+}
+
 TEST(Blame, ASmallWindowIsNotWhatFollowsFromSomethingElse) {
   BlameFacts facts = four_more({{GapCause::kWindow, 4}});
   EXPECT_EQ(blame(facts)[0].kind, BlameKind::kSmallWindow);

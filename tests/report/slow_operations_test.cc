@@ -104,12 +104,22 @@ TEST_F(SlowOperations, SoDoTextAndPageAndTheTableHasTheRanksOwn) {
 // 20 us more than the reference's 20: rank 1 was paused for 30 us, which explains all of them.
 TEST_F(SlowOperations, TheirGapIsSplit) {
   const nlohmann::ordered_json gap = summary(RunReader(folder_.path()))["slow_operations"][0]["gap"];
-  const nlohmann::ordered_json expected = {
-      {"gap_ps", 20'000'000},       {"late_peer_ps", 0},    {"waited_for_rank", nullptr},
-      {"recovering_ps", 0},         {"rnr_ps", 0},          {"paused_ps", 20'000'000},
-      {"congestion_control_ps", 0}, {"window_ps", 0},       {"port_ps", 0},
-      {"acknowledgement_ps", 0},    {"path_latency_ps", 0}, {"queueing_own_job_ps", 0},
-      {"queueing_others_ps", 0},    {"unexplained_ps", 0},  {"faster_ps", 0}};
+  const nlohmann::ordered_json expected = {{"gap_ps", 20'000'000},
+                                           {"late_peer_ps", 0},
+                                           {"waited_for_rank", nullptr},
+                                           {"recovering_ps", 0},
+                                           {"rnr_ps", 0},
+                                           {"paused_ps", 20'000'000},
+                                           {"congestion_control_ps", 0},
+                                           {"window_ps", 0},
+                                           {"port_ps", 0},
+                                           {"acknowledgement_ps", 0},
+                                           {"path_latency_ps", 0},
+                                           {"queueing_own_job_ps", 0},
+                                           {"queueing_others_ps", 0},
+                                           {"unexplained_ps", 0},
+                                           {"faster_ps", 0},
+                                           {"acknowledgement_frames_ps", 0}};
   EXPECT_EQ(gap, expected);
   EXPECT_THAT(summary_table(RunReader(folder_.path())), HasSubstr("    of the extra time: +20 us paused\n"));
   write_report(folder_.path(), {ReportFormat::kHtml, ReportFormat::kCsv});
