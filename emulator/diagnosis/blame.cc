@@ -112,7 +112,7 @@ class Account {
     // What the reference takes longer as well is no part of the gap to it.
     take(GapCause::kCompute, slow.time);
     add(BlameKind::kSlowRank, slow.culprit, slow.time, slow.stands_out,
-        {.time = slow.time, .count = slow.count, .factor = slow.factor});
+        {.time = slow.time, .count = slow.count, .factor = slow.factor, .also = slow.also});
   }
 
   void lost_beyond(BlameKind kind, const BlamedTime& lost) {

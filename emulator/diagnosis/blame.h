@@ -65,7 +65,8 @@ struct Evidence {
   /// Of what is unexplained: the largest part that the waterfall has a name for, although nobody is to blame for it.
   std::optional<GapCause> part = {};
   Duration part_time;
-  uint64_t unsearched = 0;  ///< as BlameFacts
+  uint64_t unsearched = 0;        ///< as BlameFacts
+  std::vector<RankId> also = {};  ///< as BlamedTime
 };
 
 struct Blame {

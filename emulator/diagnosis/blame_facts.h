@@ -31,8 +31,9 @@ struct BlamedTime {
   Culprit culprit;
   uint64_t count = 0;
   double factor = 0;
-  bool in_gap = false;     ///< the reference of the gap does without it, so that this is a part of the gap
-  bool stands_out = true;  ///< it is more than what others without a culprit differ by as well
+  bool in_gap = false;            ///< the reference of the gap does without it, so that this is a part of the gap
+  bool stands_out = true;         ///< it is more than what others without a culprit differ by as well
+  std::vector<RankId> also = {};  ///< of a slow rank: others that take at least half as much beyond the same
 };
 
 struct BlameFacts {

@@ -23,6 +23,8 @@ constexpr double kStandsOut = 4;
 constexpr double kByChance = 0.001;
 constexpr size_t kFewSteps = 8;
 constexpr double kFarBeyond = 8;
+/// Further ranks that are named.
+constexpr size_t kMostOthers = 4;
 
 struct RunningMoments {
   uint64_t count = 0;
@@ -143,6 +145,23 @@ std::optional<BlamedTime> slow_rank(const RunReader& record, const RecordedRun& 
     if (usual == medians.end() || step.length() <= usual->second) continue;
     variance += peers.at(name).variance_without(most->first, usual->second);
   }
+  // The path goes through one of those that are late at a time: what others took for the same.
+  std::map<RankId, Duration> beside;
+  for (const CriticalStep& step : path.steps) {
+    if (step.communicates() || step.node.rank != most->first) continue;
+    const std::pair name(Name(step.node.job, step.node.name), step.iteration);
+    const auto usual = medians.find(name);
+    if (usual == medians.end() || step.length() <= usual->second) continue;
+    for (const auto& [time, rank] : peers.at(name).times)
+      if (rank != most->first) beside[rank] += time - usual->second;
+  }
+  std::vector<std::pair<Duration, RankId>> slow;
+  for (const auto& [rank, beyond] : beside)
+    if (beyond * 2 >= excess.beyond && is_slow_throughout(peers, rank)) slow.emplace_back(beyond, rank);
+  std::ranges::stable_sort(slow, std::ranges::greater(), [](const auto& entry) { return entry.first; });
+  if (slow.size() > kMostOthers) slow.resize(kMostOthers);
+  std::vector<RankId> also;
+  for (const auto& [beyond, rank] : slow) also.push_back(rank);
   return BlamedTime{.time = excess.beyond,
                     .culprit = {.kind = Culprit::Kind::kRank, .number = most->first.value},
                     .count = excess.steps,
@@ -150,7 +169,8 @@ std::optional<BlamedTime> slow_rank(const RunReader& record, const RecordedRun& 
                                                               static_cast<double>(excess.usual.ps)
                                                         : 0,
                     .stands_out = static_cast<double>(excess.beyond.ps) > kStandsOut * std::sqrt(variance) &&
-                                  is_slow_throughout(peers, most->first)};
+                                  is_slow_throughout(peers, most->first),
+                    .also = std::move(also)};
 }
 
 }  // namespace rankwire

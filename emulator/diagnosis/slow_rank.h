@@ -14,8 +14,9 @@ namespace rankwire {
 /// than three ranks have nodes of these names. It stands out where that is more than four times what the other ranks'
 /// times of the same steps deviate from the median by, as independent draws, and where the rank is slower over all
 /// steps of these names, not only those of the path, than the slowest of all ranks is by chance, by Student's t of its
-/// own spread; of fewer than eight steps, where it is eight times the others' deviation slower. Reads every node and
-/// every execution of the run once.
+/// own spread; of fewer than eight steps, where it is eight times the others' deviation slower. The path goes through
+/// one rank at a time: up to four others that took at least half as much beyond the median in those steps, and stand
+/// out over all steps, are named, too. Reads every node and every execution of the run once.
 std::optional<BlamedTime> slow_rank(const RunReader& record, const RecordedRun& run, const CriticalPath& path);
 
 }  // namespace rankwire

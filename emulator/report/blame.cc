@@ -1,6 +1,7 @@
 #include "emulator/report/blame.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -113,15 +114,24 @@ std::string trips(const Evidence& evidence) {
                      readable(evidence.shortest));
 }
 
+/// "; rank 3 and rank 5 take longer there as well, so that each hides the others".
+std::string also_text(const CulpritNames& names, const std::vector<RankId>& also) {
+  if (also.empty()) return {};
+  std::vector<std::string> ranks;
+  for (const RankId rank : also) ranks.push_back(names({.kind = Culprit::Kind::kRank, .number = rank.value}));
+  return fmt::format("; {} take{} longer there as well, so that each hides the other{}", fmt::join(ranks, " and "),
+                     also.size() == 1 ? "s" : "", also.size() == 1 ? "" : "s");
+}
+
 /// Numbers in a sentence.
-std::string evidence_of(const Blame& blame) {
+std::string evidence_of(const CulpritNames& names, const Blame& blame) {
   const Evidence& e = blame.evidence;
   switch (blame.kind) {
     case BlameKind::kSlowRank:
       return fmt::format(
           "it computes {:.3g} times as long as half of the ranks do at most, for the same, in {} of the "
-          "critical path",
-          e.factor, counted(e.count, "step"));
+          "critical path{}",
+          e.factor, counted(e.count, "step"), also_text(names, e.also));
     case BlameKind::kSlowNic:
       if (e.of > 0)
         return fmt::format("{} packets{} found no room in its receive buffer", e.count, per_cent_of(e.count, e.of));
@@ -192,7 +202,7 @@ std::string sentence(const CulpritNames& names, const std::string& whose, const 
   const std::string culprit = culprit_of(names, first);
   return fmt::format("to blame{}: {}{}, for {} ({} of what was lost), confidence {}: {}", whose, title_of(first),
                      culprit.empty() ? "" : ", " + culprit, readable(first.gap), rounded_percent(first.share),
-                     to_string(first.confidence), evidence_of(first));
+                     to_string(first.confidence), evidence_of(names, first));
 }
 
 Json json_of(const CulpritNames& names, const std::vector<Blame>& all) {
@@ -204,7 +214,7 @@ Json json_of(const CulpritNames& names, const std::vector<Blame>& all) {
                     {"gap_ps", blame.gap.ps},
                     {"share", blame.share},
                     {"confidence", to_string(blame.confidence)},
-                    {"evidence", evidence_of(blame)}});
+                    {"evidence", evidence_of(names, blame)}});
   }
   return list;
 }
@@ -254,7 +264,7 @@ std::string html_blame(const RunReader& record, const Diagnosis& diagnosis) {
                                      blame.gap,
                                      HtmlCell::bar(rounded_percent(blame.share), blame.share),
                                      std::string(to_string(blame.confidence)),
-                                     evidence_of(blame)};
+                                     evidence_of(names, blame)};
       if (last) cells.insert(cells.begin(), record.jobs()[job->value].name);
       table.add(cells);
       is_empty = false;

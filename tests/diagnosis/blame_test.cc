@@ -316,19 +316,18 @@ TEST(SlowRank, StandsOutBeyondWhatTheOthersDifferBy) {
   EXPECT_FALSE(jitter->stands_out);
 }
 
-/// Three ranks compute twelve steps and reduce after each; rank 1 takes so long, the others 9 and 11 us in turns.
-std::optional<BlamedTime> slow_over_steps(const std::vector<int64_t>& times) {
+/// Ranks compute and reduce after each step; by step how long each computes, microseconds.
+std::optional<BlamedTime> slow_over(const std::vector<std::vector<int64_t>>& steps) {
   PathRecord written;
   int64_t start = 0;
-  for (uint32_t step = 0; step < times.size(); ++step) {
+  for (uint32_t step = 0; step < steps.size(); ++step) {
     written.sequence = step;
-    const int64_t of_ranks[] = {step % 2 == 0 ? 9 : 11, times[step], step % 2 == 0 ? 11 : 9};
-    const int64_t end = start + std::ranges::max(of_ranks);
-    for (uint32_t rank = 0; rank < 3; ++rank) {
+    const int64_t end = start + std::ranges::max(steps[step]);
+    for (uint32_t rank = 0; rank < steps[step].size(); ++rank) {
       const uint32_t work = written.compute(rank, "work " + std::to_string(step));
       const uint32_t reduce = written.collective(rank, "all_reduce");
-      written.ran(rank, work, {start, start + of_ranks[rank]});
-      written.ran(rank, reduce, {start + of_ranks[rank], end + 1});
+      written.ran(rank, work, {start, start + steps[step][rank]});
+      written.ran(rank, reduce, {start + steps[step][rank], end + 1});
     }
     start = end + 1;
   }
@@ -336,6 +335,30 @@ std::optional<BlamedTime> slow_over_steps(const std::vector<int64_t>& times) {
   const NodeMeetings meetings(record);
   const auto executions = Executions::read(record, *record.emulated(), meetings);
   return slow_rank(record, *record.emulated(), critical_path(record, *executions));
+}
+
+/// Three ranks compute twelve steps; rank 1 takes so long, the others 9 and 11 us in turns.
+std::optional<BlamedTime> slow_over_steps(const std::vector<int64_t>& times) {
+  std::vector<std::vector<int64_t>> steps;
+  for (size_t step = 0; step < times.size(); ++step)
+    steps.push_back({step % 2 == 0 ? 9 : 11, times[step], step % 2 == 0 ? 11 : 9});
+  return slow_over(steps);
+}
+
+// Ranks 1 and 3 are 20 and 19 us beyond the median of 10, rank 4 is 2 us beyond: the path goes through rank 1 alone.
+// The others of rank 3 differ by so much that one step is too few for it to stand out (ln 2.9 = 1.06 beyond their mean,
+// eight times their deviation of 0.5 would be 4).
+TEST(SlowRank, NamesOthersThatStandOutBesideIt) {
+  EXPECT_TRUE(slow_rank_of({10, 30, 10, 29, 12})->also.empty());
+  std::vector<std::vector<int64_t>> steps;
+  for (int step = 0; step < 12; ++step) {
+    const int64_t a = step % 2 == 0 ? 9 : 11;
+    steps.push_back({a, 30, 20 - a, 29, 12, 10, a});
+  }
+  const auto slow = slow_over(steps);
+  ASSERT_TRUE(slow);
+  EXPECT_EQ(slow->culprit.number, 1u);
+  EXPECT_EQ(slow->also, std::vector{RankId(3)});
 }
 
 // 16 us in half of the steps are ln(16 / 9.95) = 0.475 beyond the others' geometric mean, 6 us in the other half 0.506
