@@ -175,6 +175,9 @@ class Account {
         return add(BlameKind::kLossyCable, facts_.loss_place, time, !is_inferred,
                    {.time = time, .count = facts_.answers_lost, .is_inferred = is_inferred});
       if (of(GapCause::kPaused) > Duration()) return pauses(time);
+      if (facts_.out_of_order > 0)
+        return add(BlameKind::kReordering, facts_.order_place, time, !is_inferred,
+                   {.time = time, .count = facts_.out_of_order, .is_inferred = is_inferred});
       left_ += time;
       return;
     }

@@ -28,17 +28,19 @@ enum class BlameKind : uint8_t {
   kBackground,         ///< other jobs, or traffic without a trace, on the same links
   kLateGenerator,      ///< the loop of the generator was late
   kSmallWindow,        ///< queue pairs have more to send, and as much unacknowledged as their window allows
+  kReordering,         ///< packets overtook each other on the way, and were sent again for it
   kModel,              ///< the reference does without: acknowledgements on the line
   kUnexplained,        ///< the record does not say
 };
-constexpr size_t kBlameKinds = 14;
+constexpr size_t kBlameKinds = 15;
 
 /// "slow_rank", as in summary.json.
 constexpr std::string_view to_string(BlameKind kind) {
   constexpr std::array<std::string_view, kBlameKinds> kNames = {
-      "slow_rank",     "slow_nic",           "lossy_cable",        "slow_spine",     "ecmp_collision", "pfc_storm",
-      "ecn_threshold", "congestion_control", "receiver_not_ready", "background_job", "late_generator", "small_window",
-      "model",         "unexplained"};
+      "slow_rank",          "slow_nic",       "lossy_cable",    "slow_spine",
+      "ecmp_collision",     "pfc_storm",      "ecn_threshold",  "congestion_control",
+      "receiver_not_ready", "background_job", "late_generator", "small_window",
+      "reordering",         "model",          "unexplained"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -115,6 +115,19 @@ void read_losses(const RunReader& record, const RecordedRun& run, const Losses& 
   }
 }
 
+/// Sources count NAKs, destinations the packets for which they sent them.
+void read_order(const Ports& ports, BlameFacts& facts) {
+  uint64_t naks = 0, arrivals = 0;
+  for (const PortCounters& port : ports.own) naks += port.rdma.packet_seq_err, arrivals += port.rdma.out_of_sequence;
+  facts.out_of_order = naks;
+  const auto has_most = [](uint64_t count, uint64_t all) { return all > 0 && count * 5 >= all * 4; };
+  for (const PortCounters& port : ports.own) {
+    if (!has_most(port.rdma.packet_seq_err, naks) && !has_most(port.rdma.out_of_sequence, arrivals)) continue;
+    facts.order_place = {.kind = Kind::kPort, .number = port.port.value};
+    if (has_most(port.rdma.packet_seq_err, naks)) return;
+  }
+}
+
 /// For how long the switch in front of a port of the generator was told not to send to it.
 Duration held_towards(const Ports& ports, std::string_view own) {
   Duration longest;
@@ -367,6 +380,7 @@ BlameFacts blame_facts(const RunReader& record, const BlameSubject& subject) {
     facts.marked_length = median_marked(*sampling);
   }
   if (subject.job) take_part(facts, subject.lost_of_run);
+  read_order(ports, facts);
   read_pauses(record, *run, ports, facts);
   read_congestion(record, *run, ports, facts);
   read_receivers(record, *run, subject.job, facts);

@@ -52,6 +52,8 @@ struct BlameFacts {
   std::optional<uint64_t> queue_drops;
   uint64_t answers_lost = 0;  ///< frames dropped at `loss_place`, or on purpose anywhere, where no data packet was lost
   uint64_t impaired = 0;      ///< of those lost: dropped or corrupted on purpose (`impairments`)
+  uint64_t out_of_order = 0;  ///< NAKs for it
+  Culprit order_place;        ///< the port from which, or to which, four fifths of those packets went, or kNobody
   Culprit loss_place;         ///< the cable, the port of the impairments, or kNobody
   bool counted_there = false;  ///< by the switch at its end, or the port; otherwise it is what the losers share
 

@@ -66,11 +66,21 @@ class CulpritNames {
 };
 
 const char* kind_phrase(BlameKind kind) {
-  constexpr const char* kPhrases[kBlameKinds] = {
-      "slow rank",           "slow NIC",          "lossy cable",           "slow switch or cable",
-      "collision of flows",  "pause storm",       "ECN threshold too low", "congestion control too timid",
-      "receiver not ready",  "traffic of others", "late generator",        "window too small",
-      "the reference model", "unexplained"};
+  constexpr const char* kPhrases[kBlameKinds] = {"slow rank",
+                                                 "slow NIC",
+                                                 "lossy cable",
+                                                 "slow switch or cable",
+                                                 "collision of flows",
+                                                 "pause storm",
+                                                 "ECN threshold too low",
+                                                 "congestion control too timid",
+                                                 "receiver not ready",
+                                                 "traffic of others",
+                                                 "late generator",
+                                                 "window too small",
+                                                 "reordering",
+                                                 "the reference model",
+                                                 "unexplained"};
   return kPhrases[static_cast<size_t>(kind)];
 }
 
@@ -178,6 +188,9 @@ std::string evidence_of(const CulpritNames& names, const Blame& blame) {
     case BlameKind::kSmallWindow:
       return fmt::format("senders waited {} of the critical path for acknowledgements, with the window full{}",
                          readable(e.time), trips(e));
+    case BlameKind::kReordering:
+      return fmt::format("packets came out of order {} times, of which none was lost, and {}", e.count,
+                         repair_text(e, "sending again"));
     case BlameKind::kModel:
       return fmt::format(
           "packets waited {} of the critical path behind acknowledgements on their ports' lines, which it gives no "

@@ -219,6 +219,20 @@ TEST(Blame, MarksOnShortQueuesAreTheThresholds) {
   EXPECT_EQ(blame(facts)[0].kind, BlameKind::kEcnThreshold);
 }
 
+TEST(Blame, PacketsThatOvertakeEachOtherAreNotLost) {
+  BlameFacts facts = four_more({{GapCause::kRecovering, 4}});
+  facts.packets = 1'000, facts.out_of_order = 12;
+  facts.order_place = {.kind = Culprit::Kind::kPort, .number = 6};
+  const auto list = blame(facts);
+  ASSERT_THAT(list, SizeIs(1));
+  EXPECT_EQ(list[0].kind, BlameKind::kReordering);
+  EXPECT_EQ(list[0].culprit, facts.order_place);
+  EXPECT_EQ(list[0].evidence.count, 12u);
+  EXPECT_EQ(list[0].confidence, Confidence::kHigh);
+  facts.lost = 12;
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kLossyCable);
+}
+
 // Of the four more 3 us were behind acknowledgements: more than half, and inferred.
 TEST(Blame, WhatTheModelLeavesOutIsNobodysFault) {
   const auto list = blame(four_more({{GapCause::kAcknowledgementFrames, 3}, {GapCause::kUnexplained, 1}}));

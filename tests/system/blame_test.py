@@ -145,6 +145,14 @@ def late_generator(choose):
     return job(choose, STAR), "the generator"
 
 
+def reordering(choose):
+    """Some of the packets of a port are overtaken by those behind them."""
+    config, port = job(choose, choose.choice((STAR, WIDE))), choose.randrange(RANKS)
+    late = {"delay": choose.choice(("20us", "50us", "100us")), "probability": choose.choice(("1%", "2%"))}
+    config["impairments"] = [{"action": "delay", "port": f"p{port}"} | late]
+    return config, f"port p{port} "
+
+
 def small_window(choose):
     config = job(choose, choose.choice((STAR, WIDE)))
     config["transport"] = {"window": choose.choice((1, 2, 4))}
@@ -163,6 +171,7 @@ KINDS = (
     receiver_not_ready,
     background_job,
     late_generator,
+    reordering,
     small_window,
 )
 
