@@ -27,6 +27,11 @@ TRACES = {
     "mlsynth": Traces(
         "mlsynth/mlsynth_c8.tar.xz", {"traces": "mlsynth_c8/et/w", "groups": "mlsynth_c8/comm_groups.json"}
     ),
+    "transformer": Traces(
+        "astra-sim/768a491_transformer_2stack_64r_v001.tar.xz",
+        {"traces": "runs/example/workload/transformer_2stack"},
+        ranks=64,
+    ),
     "resnet50": Traces(
         "astra-sim/f5d4ddd_resnet50_DataParallel_64r_v004_nometa_ctrldeps.tar.xz",
         {"traces": "runs/example/workload/resnet50_DataParallel", "dependencies": "control"},

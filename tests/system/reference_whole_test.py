@@ -22,6 +22,10 @@ class WholeReferenceBand(ReferenceCases):
     def test_llama_70b_on_64_ranks(self):
         self.assert_near(self.band("llama70b", "1/16"))
 
+    def test_transformer_on_64_ranks(self):
+        # 536 GiB of 1/64 and more take minutes.
+        self.assert_near(self.band("transformer", "1/256"))
+
     def test_gpt_on_256_ranks(self):
         self.assert_near(self.band("gpt", "1/256"))
 
