@@ -33,6 +33,7 @@
 #include "emulator/cli/nic_check_verb.h"
 #include "emulator/cli/out_of_memory.h"
 #include "emulator/cli/peer.h"
+#include "emulator/cli/point_part.h"
 #include "emulator/cli/serve_verb.h"
 #include "emulator/cli/suite_verb.h"
 #include "emulator/cli/trace_verbs.h"
@@ -79,6 +80,7 @@ struct CommandLine {
   std::string base, shell;
   std::vector<std::string> sweep;
   std::string columns;
+  PointPart part;
   uint32_t jobs = kCores;
   int status = 0;
 
@@ -101,6 +103,14 @@ struct CommandLine {
     return verb.add_option("--columns", columns,
                            "A,B,...: further columns of the tables, paths into summary.json such as "
                            "transport.timeouts, or marks, cnps, p50, p99, drops, retransmitted, pauses, fidelity");
+  }
+
+  static CLI::Option* add_part_option(CLI::App& verb, PointPart& part) {
+    return verb.add_option_function<std::string>(
+        "--part", [&part](const std::string& text) { part = parse_point_part(text); },
+        "NUMBER/OF, such as 3/8: run every 8th point from the 3rd, beside other processes with the same --out, here or "
+        "on "
+        "other machines; 'auto': as the task of a Slurm array, or of srun or mpirun");
   }
 
   CLI::Option* add_sweep_option(CLI::App& verb, const char* what) {
@@ -161,6 +171,7 @@ struct CommandLine {
     verb.add_flag("--twin", study.twin, "also run packet by packet");
     add_columns_option(verb, study.columns);
     verb.add_option("--jobs", study.jobs, "processes at a time; default: one a core")->check(CLI::Range(1, 1024));
+    add_part_option(verb, study.part)->excludes("--force");
     verb.add_flag_callback(
         "--json", [this] { study.form = OutputForm::kJson; }, "print JSON");
     verb.add_flag("--quiet", quiet, "print errors only");
@@ -234,13 +245,16 @@ struct CommandLine {
     swept_models->excludes("--junit");
     simulate.add_option("--jobs", jobs, "processes of a sweep at a time; default: one a core")
         ->check(CLI::Range(1, 1024));
+    add_part_option(simulate, part)->needs(swept_models)->excludes("--force");
     simulate.footer(
         "Example: rankwire simulate configs/quickstart.yaml --twin --json\n"
         "     or: rankwire simulate configs/quickstart.yaml --sweep ports.rate=1Gbps,2Gbps --sweep "
-        "collectives.chunk=64KiB,1MiB");
+        "collectives.chunk=64KiB,1MiB\n"
+        "     or: srun -N 8 rankwire simulate lab.yaml --sweep ports.rate=100Gbps,400Gbps --part auto --out "
+        "shared/rates");
     simulate.callback([this] {
       status = sweep.empty() ? run_simulation(request, twin)
-                             : run_sweep({request, simulation_kind(twin), sweep, jobs, columns});
+                             : run_sweep({request, simulation_kind(twin), sweep, jobs, columns, part});
     });
 
     add_study();

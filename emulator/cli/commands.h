@@ -10,6 +10,7 @@
 
 #include "emulator/assembly/run.h"
 #include "emulator/cli/gating.h"
+#include "emulator/cli/point_part.h"
 #include "emulator/input/config.h"
 #include "emulator/report/nccl_tests.h"
 
@@ -54,9 +55,10 @@ struct SweepRequest {
   std::vector<std::string> axes;  ///< as `parse_sweep_axis` reads them
   uint32_t jobs = 1;              ///< processes at a time, > 0; 1 for emulated runs, which share the devices
   std::string columns = {};       ///< further ones, as `asked_columns` reads them
+  PointPart part = {};            ///< of simulations: the points that this process runs, with `run.out` for all parts
 };
-/// Runs every combination as `run_points` does; returns the worst of their statuses. Writes sweep.json, sweep.csv,
-/// sweep.html, and a run folder a point.
+/// Runs every combination as `run_points` does; returns the worst of their statuses, of a part of its own. Writes
+/// sweep.json, sweep.csv, sweep.html, and a run folder a point.
 int run_sweep(const SweepRequest& request);
 
 /// Options of `study`.
@@ -71,8 +73,10 @@ struct StudyRequest {
   bool twin = false;
   uint32_t jobs = 1;         ///< processes at a time, > 0
   std::string columns = {};  ///< further ones of the tables, as `asked_columns` reads them
+  PointPart part = {};       ///< the points that this process runs, with `out` for all parts
 };
-/// Simulates every point in a process of its own, equal ones once; returns the worst of their statuses. Writes
+/// Simulates every point in a process of its own, equal ones once; returns the worst of their statuses, of a part of
+/// its own. Writes
 /// study.json, study.csv, study.html, and a run folder a point.
 int run_study(const StudyRequest& request);
 

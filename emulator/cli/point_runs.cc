@@ -108,8 +108,11 @@ void remove_surplus(const PointRunOptions& options, const std::vector<PointRun>&
 
 }  // namespace
 
-void run_points(const PointRunOptions& options, const std::vector<PointRun>& runs) {
-  remove_surplus(options, runs);
+void run_points(const PointRunOptions& options, const std::vector<PointRun>& all) {
+  if (options.part.is_all()) remove_surplus(options, all);
+  std::vector<PointRun> runs;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (options.part.has(i)) runs.push_back(all[i]);
   size_t ended = 0;
   if (options.kind == RunKind::kEmulated) {
     const std::string obstacle = obstacle_to_one_process(runs);

@@ -8,6 +8,7 @@
 
 #include "emulator/assembly/open_ports.h"
 #include "emulator/assembly/run.h"
+#include "emulator/cli/point_part.h"
 #include "emulator/report/sweep.h"
 
 namespace rankwire {
@@ -25,6 +26,7 @@ struct PointRunOptions {
   uint32_t jobs = 1;  ///< processes at a time, > 0; of several each has one thread (`simulation.threads`), unless told
   std::vector<std::string> others;        ///< folders of points that another call runs, and whose runs stay
   std::vector<SweepColumn> columns = {};  ///< of the points' summaries, to be read as well
+  PointPart part = {};                    ///< those that are run; the others' are read where they have ended
   OpenPorts* open = nullptr;  ///< of all emulated runs of this process, where other calls follow; null: the call's own
 };
 

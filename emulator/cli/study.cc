@@ -15,6 +15,7 @@
 #include "emulator/assembly/run_folder.h"
 #include "emulator/cli/asked_columns.h"
 #include "emulator/cli/commands.h"
+#include "emulator/cli/point_folder.h"
 #include "emulator/cli/point_runs.h"
 #include "emulator/input/study_file.h"
 #include "emulator/report/output_file.h"
@@ -67,15 +68,25 @@ class StudyRunner {
     runs_.push_back(std::move(run));
   }
 
-  void run(const std::filesystem::path& folder, const std::vector<SweepColumn>& columns) {
+  /// Those that are simulated, when all have been added.
+  const std::vector<PointRun>& points() {
     const size_t digits = fmt::formatted_size("{}", runs_.size());
     for (size_t i = 0; i < runs_.size(); ++i) runs_[i].point->folder = fmt::format("point-{:0{}}", i + 1, digits);
+    return runs_;
+  }
+
+  void run(const std::filesystem::path& folder, const std::vector<SweepColumn>& columns) {
     run_points({.folder = folder,
                 .kind = simulation_kind(request_.twin),
                 .jobs = request_.jobs,
                 .others = {},
-                .columns = columns},
+                .columns = columns,
+                .part = request_.part},
                runs_);
+  }
+
+  /// Tells the others that say the same.
+  void copy() {
     for (const auto& [result, source] : copies_) {
       std::vector<std::string> values = std::move(result->values);
       if (result != source) *result = *source;
@@ -125,29 +136,33 @@ int run_study(const StudyRequest& request) {
   Study study = plan_study(file, asked_columns(request.columns));
   StudyRunner runner(request);
   add_points(file, study, runner);
-  RunFolder folder({request.out, std::filesystem::path("runs") / study.name, request.overwrite});
-  folder.keep();
+  const std::vector<PointRun>& runs = runner.points();
+  const PointFolder folder(request.part, {request.out, std::filesystem::path("runs") / study.name, request.overwrite},
+                           runs);
   runner.run(folder.path(), study.columns);
-  std::vector<SweepPoint> points;
-  for (const StudyReportFigure& figure : study.figures)
-    points.insert(points.end(), figure.sweep.points.begin(), figure.sweep.points.end());
-  warn_of_unknown_columns(study.columns, points, folder.path());
-  const nlohmann::ordered_json json = study_json(study);
-  write_file(folder.path() / "study.json", json.dump(2) + "\n");
-  write_file(folder.path() / "study.csv", study_csv(study));
-  write_file(folder.path() / "study.html", study_html(study));
+  nlohmann::ordered_json json;
+  const std::string parts = folder.finish(runs, study.columns, [&] {
+    runner.copy();
+    std::vector<SweepPoint> points;
+    for (const StudyReportFigure& figure : study.figures)
+      points.insert(points.end(), figure.sweep.points.begin(), figure.sweep.points.end());
+    warn_of_unknown_columns(study.columns, points, folder.path());
+    json = study_json(study);
+    write_file(folder.path() / "study.json", json.dump(2) + "\n");
+    write_file(folder.path() / "study.csv", study_csv(study));
+    write_file(folder.path() / "study.html", study_html(study));
+  });
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", json.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
     fmt::print("{}figures  {}\n", printable(study_tables(study)), (folder.path() / "study.html").string());
+    if (!parts.empty()) fmt::print("{}\n", parts);
   }
   std::fflush(stdout);
   if (log_verbosity() == Verbosity::kQuiet) {
     for (const StudyReportFigure& figure : study.figures) std::ranges::for_each(failed_points(figure.sweep), log_error);
   }
-  int status = 0;
-  for (const StudyReportFigure& figure : study.figures) status = worse_status(status, exit_status(figure.sweep));
-  return status;
+  return folder.status(runs);
 }
 
 }  // namespace rankwire

@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/cli/asked_columns.h"
+#include "emulator/cli/point_folder.h"
 #include "emulator/cli/point_runs.h"
 #include "emulator/input/config.h"
 #include "emulator/report/output_file.h"
@@ -110,24 +111,34 @@ std::vector<std::vector<std::string>> sweep_settings(const std::vector<SweepAxis
 
 int run_sweep(const SweepRequest& request) {
   Sweep sweep = plan_sweep(request);
-  RunFolder folder({request.run.out, std::filesystem::path("runs") / (sweep.name + "-sweep"), request.run.overwrite});
-  folder.keep();
-  run_points(
-      {.folder = folder.path(), .kind = request.kind, .jobs = request.jobs, .others = {}, .columns = sweep.columns},
-      sweep_points(request, sweep));
-  warn_of_unknown_columns(sweep.columns, sweep.points, folder.path());
-  const nlohmann::ordered_json json = sweep_json(sweep);
-  write_file(folder.path() / "sweep.json", json.dump(2) + "\n");
-  write_file(folder.path() / "sweep.csv", sweep_csv(sweep));
-  write_file(folder.path() / "sweep.html", sweep_html(sweep));
+  const std::vector<PointRun> points = sweep_points(request, sweep);
+  const PointFolder folder(
+      request.part, {request.run.out, std::filesystem::path("runs") / (sweep.name + "-sweep"), request.run.overwrite},
+      points);
+  run_points({.folder = folder.path(),
+              .kind = request.kind,
+              .jobs = request.jobs,
+              .others = {},
+              .columns = sweep.columns,
+              .part = request.part},
+             points);
+  nlohmann::ordered_json json;
+  const std::string parts = folder.finish(points, sweep.columns, [&] {
+    warn_of_unknown_columns(sweep.columns, sweep.points, folder.path());
+    json = sweep_json(sweep);
+    write_file(folder.path() / "sweep.json", json.dump(2) + "\n");
+    write_file(folder.path() / "sweep.csv", sweep_csv(sweep));
+    write_file(folder.path() / "sweep.html", sweep_html(sweep));
+  });
   if (request.run.form == OutputForm::kJson) {
     fmt::print("{}\n", json.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
     fmt::print("{}picture  {}\n", printable(sweep_table(sweep)), (folder.path() / "sweep.html").string());
+    if (!parts.empty()) fmt::print("{}\n", parts);
   }
   std::fflush(stdout);
   if (log_verbosity() == Verbosity::kQuiet) std::ranges::for_each(failed_points(sweep), log_error);
-  return exit_status(sweep);
+  return folder.status(points);
 }
 
 }  // namespace rankwire

@@ -55,6 +55,45 @@ class Sweeps(RankwireTest):
         self.assertIn("4Gbps, 16KiB", page)
         self.assertEqual(page.count('<rect class="ec"'), 4)
 
+    def part(self, number, *arguments, env=None, config=None):
+        path = self.configuration(CONFIG | (config or {}))
+        out = () if "--out" in arguments else ("--out", self.folder / "sweep")
+        environment = [f"{name}={value}" for name, value in (env or {}).items()]
+        return rankwire("simulate", path, *out, "--sweep", "seed=1,2,3", "--part", number, *arguments,
+                        prefix=("env", *environment))
+
+    def test_parts_of_several_processes_are_the_whole(self):
+        first = self.part("2/2")
+        self.assertEqual(first.returncode, OK, first.stderr)
+        self.assertIn("part 2 of 2; 1 of 3 points have ended", first.stdout)
+        self.assertEqual([row["verdict"] for row in self.rows()], ["pending", "ok", "pending"])
+        # The first process of two in the only task of an array.
+        array = {"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_MIN": "7", "SLURM_ARRAY_TASK_COUNT": "1"}
+        second = self.part("auto", "--json", env=array | {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"})
+        self.assertEqual(second.returncode, OK, second.stderr)
+        of_parts = json.loads(second.stdout)
+        path = self.configuration(CONFIG)
+        whole = rankwire("simulate", path, "--out", self.folder / "whole", "--sweep", "seed=1,2,3", "--json")
+        self.assertEqual(of_parts, json.loads(whole.stdout))
+        self.assertEqual(json.loads((self.folder / "sweep" / "sweep.json").read_text(encoding="utf-8")), of_parts)
+
+    def test_wrong_parts_are_refused(self):
+        self.assertEqual(self.part("1/3").returncode, OK)
+        for arguments, config, text in (
+            (("4/3",), None, "part 4 of 3 is none of 1 to 3"),
+            (("0/3",), None, "part 0 of 3 is none of 1 to 3"),
+            (("three",), None, "'NUMBER/OF', such as 3/8, or 'auto' is expected"),
+            (("2/3",), {"seed": 9, "name": "another"}, "holds parts of another sweep or study"),
+            (("2/3", "--set", "ports.rate=4Gbps"), None, "holds parts of another sweep or study"),
+            (("2/3", "--out", ""), None, "name the folder that all parts share"),
+            (("2/3", "--out", self.configuration(CONFIG).parent), None, "holds something else than parts"),
+            (("2/3", "--force"), None, "--force"),
+        ):
+            with self.subTest(text=text, arguments=arguments):
+                self.assert_one_line_error(self.part(*arguments, config=config), USAGE, text)
+        # A whole sweep does not take the folder of parts either.
+        self.assert_one_line_error(self.sweep("--sweep", "seed=1,2,3"), USAGE, "this folder holds")
+
     def test_emulated_points_run_one_after_the_other(self):
         config = {
             "workload": {"generate": {"kind": "collective", "collective": {
