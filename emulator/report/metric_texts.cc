@@ -7,6 +7,7 @@
 
 #include "emulator/report/device_texts.h"
 #include "emulator/report/format.h"
+#include "emulator/report/gap_texts.h"
 #include "emulator/report/trace_texts.h"
 
 namespace rankwire {
@@ -374,6 +375,7 @@ std::span<const MetricText> metric_texts() {
     std::vector<MetricText> all(std::begin(kTexts), std::end(kTexts));
     all.insert(all.end(), kTraceTexts.begin(), kTraceTexts.end());
     all.insert(all.end(), kDeviceTexts.begin(), kDeviceTexts.end());
+    all.insert(all.end(), kGapTexts.begin(), kGapTexts.end());
     return all;
   }();
   return kAll;

@@ -1,0 +1,102 @@
+"""report.html in a browser: the gap to the reference as a picture, both critical paths, and the messages of operations."""
+
+import json
+import unittest
+
+import chakra
+from pages import HOSTILE, PageTest
+
+RANKS = 4
+GAP = 'document.querySelector("#gap")'
+PARTS = f'[...{GAP}.querySelectorAll("a.part")]'
+
+
+class Paths(PageTest):
+    def simulated(self):
+        """Ranks that compute and reduce over a network that loses packets."""
+        nodes = []
+        for name in ["first", *HOSTILE]:
+            i, after = len(nodes), [len(nodes) - 1] if nodes else []
+            nodes.append(chakra.Node(i, f"{name}.forward"[-200:], chakra.COMPUTE, after, 5))
+            nodes.append(chakra.collective(chakra.ALL_REDUCE, 1 << 17, id=i + 1, after=[i], name=name))
+        chakra.write_ranks(f"{self.run_folder}/trace", [nodes] * RANKS)
+        config = {"name": "path", "workload": {"traces": f"{self.run_folder}/trace"},
+                  "hosts": {"count": RANKS}, "ports": {"count": RANKS, "device": "memory", "rate": "10Gbps"},
+                  "record": {"causes": "on", "messages": "all"},
+                  "impairments": [{"action": "drop", "class": "data", "every": 50, "count": 20}]}
+        run = self.call("simulate", config, "--twin", out=self.run_folder + "/run")
+        type(self).summary = run.summary
+        type(self).path = run.rows("critical_path")
+        return run.folder / "report.html"
+
+    def parts(self):
+        """Of the summary, those that are not zero, by name."""
+        return {name.removesuffix("_ps"): time for name, time in self.summary["waterfall"].items()
+                if name != "gap_ps" and time != 0}
+
+    def test_the_gap_is_a_picture_from_the_reference_to_the_emulated_side(self):
+        parts = self.parts()
+        self.assertGreater(len(parts), 1, parts)
+        bars = self.browser.evaluate(f"""{PARTS}.map(a => ({{ href: a.getAttribute("href"), title: a.querySelector("title").textContent,
+            y: Number(a.querySelectorAll("rect")[1].getAttribute("y")),
+            height: Number(a.querySelectorAll("rect")[1].getAttribute("height")) }}))""")
+        self.assertEqual([bar["href"] for bar in bars[0::len(bars) - 1]], ["#gap", "#gap"])
+        self.assertEqual({bar["href"].removeprefix("#gap-") for bar in bars[1:-1]}, set(parts))
+        if "unexplained" in parts:
+            self.assertEqual(bars[-2]["href"], "#gap-unexplained")
+        # One scale for all: by so many picoseconds the tops of both ends differ. Heights have a tenth of a unit.
+        gap = self.summary["waterfall"]["gap_ps"]
+        scale = (bars[0]["y"] - bars[-1]["y"]) / gap
+        self.assertGreater(scale, 0)
+        level = bars[0]["y"]
+        for bar in bars[1:-1]:
+            part = parts[bar["href"].removeprefix("#gap-")]
+            self.assertAlmostEqual(bar["height"], max(abs(part) * scale, 1), delta=0.3)
+            to = level - part * scale
+            self.assertAlmostEqual(bar["y"], min(level, to), delta=0.3)
+            level = to
+            self.assertRegex(bar["title"], r": [+-][\d.]+ \w?s\. \w+")
+            self.assertEqual(self.browser.evaluate(f'document.querySelector({json.dumps(bar["href"])}).tagName'), "TR")
+        self.assertAlmostEqual(level, bars[-1]["y"], delta=0.5)
+
+    def test_a_part_of_the_gap_leads_to_where_most_of_it_happened(self):
+        most = max(self.parts(), key=lambda name: self.parts()[name])
+        place = self.browser.evaluate(f'{PARTS}.findIndex(a => a.getAttribute("href") === "#gap-{most}")')
+        told = f'{GAP}.querySelector(".told").textContent'
+        self.browser.mouse("mouseMoved", *self.middle(f"{PARTS}[{place}].querySelectorAll('rect')[1]"))
+        self.assertRegex(self.browser.evaluate(told), r"\+[\d.]+ \w?s")
+        self.browser.mouse("mouseMoved", 1, 1)
+        self.assertTrue(self.browser.evaluate(told).startswith("Pointing at a bar"))
+        self.browser.click(*self.middle(f"{PARTS}[{place}].querySelectorAll('rect')[1]"))
+        self.browser.mouse("mouseMoved", 1, 1)
+        self.assertFalse(self.browser.evaluate(told).startswith("Pointing at a bar"), "a click keeps it")
+        step = max(self.path, key=lambda row: int(row[f"{most}_ps"]))
+        self.browser.click(*self.middle(f'{GAP}.querySelector(".told li button")'))
+        self.assertIn(f'rank {step["rank"]} · iteration {step["iteration"]} · node {step["node"]}',
+                      self.browser.wait('document.querySelector("#timeline .told").textContent'))
+        section = f'{GAP}.querySelector(".told > p:last-child button")'
+        title = self.browser.evaluate(f"{section}.textContent").split("“")[1].rstrip("”")
+        self.browser.click(*self.middle(section))
+        self.browser.frame()
+        top = self.browser.evaluate(f"""[...document.querySelectorAll("h2")].find(h => h.textContent === {json.dumps(title)})
+            .getBoundingClientRect().top""")
+        self.assertTrue(0 <= top < 900, top)
+        self.browser.evaluate(f"{PARTS}[0].focus()")
+        self.browser.key("End")
+        self.assertTrue(self.browser.evaluate(told).startswith("twin "), "arrows move from bar to bar")
+        self.browser.key("Escape")
+
+    def test_narrow_and_on_paper(self):
+        self.browser.size(400, 800, dark=True)
+        self.browser.frame()
+        self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), 400)
+        seen = f'[{GAP}.querySelector("svg"), {GAP}.querySelector(".told")].map(e => e.checkVisibility())'
+        self.assertEqual(self.browser.evaluate(seen), [True, True])
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        self.assertEqual(self.browser.evaluate(seen), [True, False])
+        self.assertTrue(self.browser.evaluate(f'{GAP}.querySelector("svg").clientWidth <= {GAP}.clientWidth'), "nothing is cut off")
+        self.browser.call("Emulation.setEmulatedMedia", media="")
+
+
+if __name__ == "__main__":
+    unittest.main()
