@@ -11,6 +11,7 @@
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/html_waterfall.h"
+#include "emulator/report/page_paths.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/time_shares.h"
 
@@ -310,6 +311,7 @@ std::string html_critical_path(const RunReader& record, const Diagnosis& diagnos
   if (!path || path->completion <= Duration()) return {};
   std::string html;
   if (diagnosis.waterfall) html += html_waterfall(record, *path, *diagnosis.waterfall);
+  html += html_paths(record, diagnosis);
   HtmlTable table("critical path",
                   {{"On the path", HtmlColumn::kText}, {"Steps"}, {"Time"}, {"Of the completion"}, {"Reference"}});
   const auto add = [&](const std::string& name, uint64_t steps, Duration length, std::optional<Duration> reference) {

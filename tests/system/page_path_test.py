@@ -8,6 +8,7 @@ from pages import HOSTILE, PageTest
 
 RANKS = 4
 GAP = 'document.querySelector("#gap")'
+PATHS = 'document.querySelector("#paths")'
 PARTS = f'[...{GAP}.querySelectorAll("a.part")]'
 
 
@@ -86,14 +87,55 @@ class Paths(PageTest):
         self.assertTrue(self.browser.evaluate(told).startswith("twin "), "arrows move from bar to bar")
         self.browser.key("Escape")
 
+    def steps(self):
+        """Middle (pixels of the canvas) and row of each step of the emulated side's path that is 20 pixels wide or more."""
+        x, y, width, _ = self.browser.evaluate(f"""(() => {{ const c = {PATHS}.querySelector("canvas"); c.scrollIntoView({{block: "center"}});
+            const r = c.getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; }})()""")
+        self.browser.frame()
+        end = max(self.summary["critical_path"][side]["completion_ps"] for side in ("emulated", "reference"))
+        scale = (width - 130) / end
+        return [((x + 130 + (int(row["from_ps"]) + int(row["to_ps"])) / 2 * scale, y + 30), row) for row in self.path
+                if (int(row["to_ps"]) - int(row["from_ps"])) * scale >= 20]
+
+    def test_both_paths_are_on_one_axis_and_tell_their_steps(self):
+        tip = f'{PATHS}.querySelector(".tip:not([hidden])")?.textContent'
+        for place, row in self.steps():
+            self.browser.mouse("mouseMoved", *place)
+            told = self.browser.evaluate(tip)
+            self.assertIn(f'{row["kind"]} · ', told)
+            self.assertIn(f'rank {row["rank"]} · iteration 0 · node {row["node"]}', told)
+            self.assertRegex(told, r"twin[\d.]+ \w?s, from [\d.]+ \w?s on.*portp\d.*slacknone")
+        # The reference stands beneath: it has no loss, so its end is earlier, and behind it there is nothing.
+        (x, y), _ = self.steps()[-1]
+        self.browser.mouse("mouseMoved", x, y + 38)
+        self.assertIsNone(self.browser.evaluate(tip))
+        self.browser.mouse("mouseMoved", x - 400, y + 38)
+        self.assertRegex(self.browser.evaluate(tip), r"reference[\d.]+ \w?s, from")
+        # What is between the steps of either side has a row of its own.
+        rows = self.browser.evaluate('JSON.parse(document.getElementById("path-steps").textContent)')
+        self.assertEqual(rows["left_out"], 0)
+        self.assertEqual(any(int(row["before_ps"]) > 0 for row in self.path), ["wait", 1] in rows["kinds"])
+
+    def test_the_paths_zoom_and_lead_to_the_timeline(self):
+        shown = f'{PATHS}.querySelector(".range").textContent'
+        place, row = self.steps()[0]
+        all_of_it = self.browser.evaluate(shown)
+        self.browser.wheel(*place, -200)
+        self.browser.wait(f"{shown} !== {json.dumps(all_of_it)}")
+        self.browser.click(*place)
+        self.assertIn(f'rank {row["rank"]} · iteration 0 · node {row["node"]}',
+                      self.browser.wait('document.querySelector("#timeline .told").textContent'))
+        self.assertTrue(self.browser.evaluate('document.activeElement === document.querySelector("#timeline canvas")'))
+
     def test_narrow_and_on_paper(self):
         self.browser.size(400, 800, dark=True)
         self.browser.frame()
         self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), 400)
-        seen = f'[{GAP}.querySelector("svg"), {GAP}.querySelector(".told")].map(e => e.checkVisibility())'
-        self.assertEqual(self.browser.evaluate(seen), [True, True])
+        seen = (f'[{GAP}.querySelector("svg"), {GAP}.querySelector(".told"), {PATHS}.querySelector("svg"), '
+                f'{PATHS}.querySelector("canvas")].map(e => e.checkVisibility())')
+        self.assertEqual(self.browser.evaluate(seen), [True, True, False, True])
         self.browser.call("Emulation.setEmulatedMedia", media="print")
-        self.assertEqual(self.browser.evaluate(seen), [True, False])
+        self.assertEqual(self.browser.evaluate(seen), [True, False, True, False])
         self.assertTrue(self.browser.evaluate(f'{GAP}.querySelector("svg").clientWidth <= {GAP}.clientWidth'), "nothing is cut off")
         self.browser.call("Emulation.setEmulatedMedia", media="")
 

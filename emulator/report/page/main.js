@@ -4,7 +4,7 @@
 const tables = pageTables();
 const timeline = startTimeline(tables);
 startSearch(tables, timeline);
-startGap(timeline, null);
+startGap(timeline, startPaths(timeline));
 startTimes();
 startTraffic();
 listMetrics();

@@ -140,9 +140,9 @@ class Operations {
   }
 }
 
-/** Null where the page has none. */
-function pageOperations() {
-  const data = document.getElementById("operations");
-  const operations = data && new Operations(JSON.parse(data.textContent));
+/** Those of an element of the page; null where it has none. */
+function pageOperations(id = "operations", Kind = Operations) {
+  const data = document.getElementById(id);
+  const operations = data && new Kind(JSON.parse(data.textContent));
   return operations?.count > 0 ? operations : null;
 }

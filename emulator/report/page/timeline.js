@@ -12,9 +12,10 @@ function element(tag, className, ...content) {
 }
 
 class Timeline {
-  constructor(operations, place) {
+  constructor(operations, place, layout = layOut(operations), what = "operations") {
     this.operations = operations;
-    this.layout = layOut(operations);
+    this.layout = layout;
+    this.what = what;
     this.view = { from: 0, to: operations.end, left: 120, width: 100, height: 100, scroll: 0 };
     this.hovered = this.chosen = -1;
     this.pointers = new Map();
@@ -46,7 +47,7 @@ class Timeline {
     const note = element("p", "note", "Wheel or +/- zoom, dragging or arrows move, a double click shows all.");
     if (this.operations.leftOut > 0) {
       const all = this.operations.count + this.operations.leftOut;
-      note.append(` ${this.operations.count.toLocaleString("en")} of ${all.toLocaleString("en")} operations are here, ` +
+      note.append(` ${this.operations.count.toLocaleString("en")} of ${all.toLocaleString("en")} ${this.what} are here, ` +
         `the longest; none shorter than ${formatTime(this.operations.shortest)}.`);
     }
     this.root = element("div", "moving", note, bar, element("div", "plot", this.canvas, this.tip), this.told);
@@ -180,16 +181,18 @@ class Timeline {
     if (x < this.view.left || y < axisHeight) return nothing;
     const at = y - axisHeight + this.view.scroll;
     const block = this.layout.blocks.find(({ top, bottom }) => top <= at && at < bottom);
-    const lane = block?.sides.flatMap(({ lanes }) => lanes).find(({ top }) => top <= at && at < top + laneHeight);
-    if (!lane) return nothing;
-    const { start, duration } = this.operations.sides[lane.side];
+    const lanes = block?.sides.flatMap(({ lanes }) => lanes).filter(({ top, height }) => top <= at && at < top + height) ?? [];
+    if (lanes.length === 0) return nothing;
+    const { start, duration } = this.operations.sides[lanes[0].side];
     const candidates = (slack) => {
       const from = this.timeAt(x - slack), to = this.timeAt(x + slack), found = { row: -1, count: 0 };
-      for (let i = firstAbove(lane.ends, from); i < lane.rows.length && lane.starts[i] <= to; ++i) {
-        const row = lane.rows[i];
-        if (start[row] + duration[row] < from) continue;
-        ++found.count;
-        if (found.row < 0 || duration[row] > duration[found.row]) found.row = row;
+      for (const lane of lanes) {
+        for (let i = firstAbove(lane.ends, from); i < lane.rows.length && lane.starts[i] <= to; ++i) {
+          const row = lane.rows[i];
+          if (start[row] + duration[row] < from) continue;
+          ++found.count;
+          if (found.row < 0 || duration[row] > duration[found.row]) found.row = row;
+        }
       }
       return found;
     };
