@@ -1,6 +1,8 @@
 """report.html in a browser: the gap to the reference as a picture, both critical paths, and the messages of operations."""
 
+import contextlib
 import json
+import sqlite3
 import unittest
 
 import chakra
@@ -126,6 +128,38 @@ class Paths(PageTest):
         self.assertIn(f'rank {row["rank"]} · iteration 0 · node {row["node"]}',
                       self.browser.wait('document.querySelector("#timeline .told").textContent'))
         self.assertTrue(self.browser.evaluate('document.activeElement === document.querySelector("#timeline canvas")'))
+
+    def test_an_operation_that_is_zoomed_in_on_shows_its_messages(self):
+        about = self.browser.evaluate('document.querySelector("#timeline .moving .note").textContent')
+        self.assertRegex(about, r"the slowest are here: ([\d,]+) of \1 of the twin, ([\d,]+) of \2 of the reference")
+        seen = 'document.querySelector("#timeline .range").textContent'
+        self.assertNotIn("messages", self.browser.evaluate(seen), "no operation is most of what is seen")
+        # The first all-reduce of rank 0, by the path to it; the record has its messages one by one.
+        with contextlib.closing(sqlite3.connect(self.page.parent / "run.sqlite")) as record:
+            sent, received = record.execute("""SELECT sum(source = 0), sum(destination = 0) FROM messages JOIN runs USING (run)
+                WHERE fidelity = 'twin' AND control = 0 AND sequence = 0""").fetchone()
+        self.assertTrue(sent > 0 and received > 0)
+        self.browser.key("/")
+        self.browser.type("first")
+        self.browser.wait('[...document.querySelectorAll("#found button")].some(b => b.textContent.startsWith("Timeline first "))')
+        self.browser.evaluate("""[...document.querySelectorAll("#found button")].find(b => b.textContent.startsWith("Timeline first ")).click()""")
+        told = self.browser.wait('document.querySelector("#timeline .told").textContent')
+        self.assertRegex(told, rf"messages, twin{sent} sent, {received} received")
+        self.browser.wait(f"/; messages: \\d+$/.test({seen})")
+        for _ in range(4):  # not chosen, but most of what is seen
+            self.browser.key("+")
+        self.browser.key("Escape")
+        self.browser.wait(f"/; messages: \\d+$/.test({seen})")
+        # Somewhere between the lanes of ranks there are lines, which tell of their messages.
+        told = self.browser.evaluate("""(() => { const c = document.querySelector("#timeline canvas"), t = new Set();
+            const r = c.getBoundingClientRect(), tip = document.querySelector("#timeline .tip");
+            for (let x = 150; x < r.width; x += 15) for (let y = 24; y < r.height; y += 3) {
+                c.dispatchEvent(new PointerEvent("pointermove", { clientX: r.x + x, clientY: r.y + y }));
+                if (!tip.hidden && tip.textContent.includes("message of")) t.add(tip.textContent); }
+            return [...t]; })()""")
+        self.assertTrue(told)
+        for text in told:
+            self.assertRegex(text, r"^rank \d to rank \dmessage of .* · [\d.]+ \w*B(twin|reference)[\d.]+ \w?s from its post")
 
     def test_narrow_and_on_paper(self):
         self.browser.size(400, 800, dark=True)

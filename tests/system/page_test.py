@@ -27,6 +27,17 @@ def many_operations(count):
                     "reference_start": start, "reference_duration": duration}}
 
 
+def many_messages(count):
+    """Data of as many messages of the first of them, of 1 ns and more, to the same one at the next rank."""
+    rows = range(count)
+    zeros = differences([0] * count)
+    return [{"messages": count, "all": 2 * count,
+             "columns": {"from": zeros, "to": differences([100_000 // RANKS] * count), "source": zeros,
+                         "destination": differences([1] * count), "posted": zeros,
+                         "duration": differences([1000 + row for row in rows]), "bytes": differences([4096] * count),
+                         "retransmissions": zeros, "marks": zeros}}, None]
+
+
 class Page(PageTest):
     def simulated(self):
         """The page of layers that compute and reduce, and of operations with hostile names."""
@@ -169,7 +180,7 @@ class Page(PageTest):
         for row in range(24, int(height), 9):
             self.browser.mouse("mouseMoved", x + 130 + (width - 130) * 0.4, y + row)
             told.add(self.browser.evaluate(tip))
-        told.discard(None)
+        told = {text for text in told if text and "message of" not in text}
         self.assertTrue(told)
         for text in told:
             self.assertRegex(text, r"(all_reduce|compute) · .*rank \d · iteration 0 · node \d+")
@@ -182,7 +193,8 @@ class Page(PageTest):
         text = self.browser.evaluate("document.body.innerText")
         for name in ("<script>window.hurt = #</script>", "quote \" ' ` \\", "right to left \u05d0\u05d1\u05d2"):
             self.assertIn(name, text)
-        self.assertEqual(self.browser.evaluate("document.querySelectorAll('script').length"), 4, "data of the timeline, two of the paths, the script")
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('script').length"), 5,
+                         "two with data of the paths, two of the timeline, and the one that runs")
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('img').length"), 0)
         # The data of the timeline have them, too, the longest cut.
         for query, name in (("window.hurt", "hurt"), ("quote", "`"), ("right to left", "\u0645"), ("long long", "…")):
@@ -220,10 +232,11 @@ class Page(PageTest):
 
     def test_a_hundred_thousand_operations(self):
         html = self.page.read_text(encoding="utf-8")
-        data = json.dumps(many_operations(100_000))
-        start = html.index('id="operations">') + len('id="operations">')
+        for place, data in (("operations", many_operations(100_000)), ("messages", many_messages(20_000))):
+            start = html.index(f'id="{place}">') + len(f'id="{place}">')
+            html = html[:start] + json.dumps(data) + html[html.index("</script>", start):]
         page = self.folder / "many.html"
-        page.write_text(html[:start] + data + html[html.index("</script>", start):], encoding="utf-8")
+        page.write_text(html, encoding="utf-8")
         self.open(page)
         note = self.browser.evaluate('document.querySelector("#timeline .moving .note").textContent')
         self.assertIn("100,000 of 123,456 operations are here, the longest; none shorter than 1 us.", note)
@@ -242,6 +255,17 @@ class Page(PageTest):
             self.browser.key("+")
         self.browser.wait('/ ns wide/.test(document.querySelector("#timeline .range").textContent)')
         self.assertLess(self.shown()[2], 1e6)
+        # So is what is drawn of messages: of all that the first operation has on either side the slowest.
+        self.browser.key("/")
+        self.browser.type("an operation")
+        self.browser.wait("""[...document.querySelectorAll("#found button")].some(b => b.textContent.startsWith("Timeline an operation"))""")
+        self.browser.evaluate("""(() => { const draw = CanvasRenderingContext2D.prototype.lineTo; window.lines = 0;
+            CanvasRenderingContext2D.prototype.lineTo = function (...a) { ++window.lines; draw.apply(this, a); } })()""")
+        self.browser.key("ArrowDown")
+        self.browser.key("Enter")
+        self.browser.wait('document.querySelector("#timeline .range").textContent.endsWith("; messages: 400 of 20000, the slowest")')
+        self.assertIn("20,000 of 40,000 of the twin", note)
+        self.assertTrue(400 <= self.browser.evaluate("window.lines") < 5_000)
 
 
 if __name__ == "__main__":

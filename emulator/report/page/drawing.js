@@ -136,19 +136,17 @@ function drawTimeline(context, operations, layout, view, marked, colors) {
 function drawMarks(context, operations, layout, view, marked, colors) {
   for (const row of new Set(marked)) {
     if (row < 0) continue;
-    for (const lane of layout.blocksOf(row).flatMap(({ sides }) => sides.flatMap((side) => side.lanes))) {
-      const time = operations.sides[lane.side].start[row];
-      let at = firstAbove(lane.starts, time) - 1;
-      while (at >= 0 && lane.starts[at] === time && lane.rows[at] !== row) --at;
-      if (at < 0 || lane.rows[at] !== row || !operations.isOn(row, lane.side)) continue;
+    operations.sides.forEach(({ start, duration }, side) => {
+      const lane = laneOf(operations, layout, row, side);
+      if (!lane) return;
       const scale = view.width / (view.to - view.from);
-      const from = Math.max((time - view.from) * scale, -2);
-      const to = Math.min((time + operations.sides[lane.side].duration[row] - view.from) * scale, view.width + 2);
-      if (to < 0 || from > view.width) continue;
+      const from = Math.max((start[row] - view.from) * scale, -2);
+      const to = Math.min((start[row] + duration[row] - view.from) * scale, view.width + 2);
+      if (to < 0 || from > view.width) return;
       context.strokeStyle = colors.bad;
       context.lineWidth = 2;
       context.strokeRect(view.left + from, lane.top + axisHeight - view.scroll - 1, Math.max(to - from, 2), lane.height + 1);
       context.lineWidth = 1;
-    }
+    });
   }
 }
