@@ -208,10 +208,22 @@ class LivePageTest(LiveTest):
             for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200 && d[i + 2] - d[i] > 60) return true;
             return false; })()""")
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#ports .legend .line').length"), 8)
+        # The report of the record so far, in a frame, with the code of the one that the run leaves behind.
+        frame = "document.querySelector('#report iframe').contentDocument"
+        # In the first second there may be nothing to draw.
+        self.browser.wait(f"""(() => {{ const b = document.querySelector("#draw"), d = {frame};
+            if (d.querySelector("#timeline canvas")) return true;
+            if (document.querySelector("#drawn").textContent !== "drawing") b.click(); return false; }})()""")
+        self.assertIn("is still at work", self.browser.evaluate(f"{frame}.body.innerText"))
+        self.assertIn("Ranks", self.browser.evaluate(f"[...{frame}.querySelectorAll('h2')].map(h => h.textContent)"))
+        self.assertFalse((self.folder / "run/report.html").exists(), "nothing of that is in the run folder")
         where = self.browser.evaluate("""(() => { const e = document.querySelector("#stop"); e.scrollIntoView({block: "center"});
             const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()""")
         self.browser.click(*where)
         self.browser.wait("!document.querySelector('#ended').hidden")
+        self.browser.wait("document.querySelector('#drawn').textContent === 'of the whole run'")
+        self.assertNotIn("is still at work", self.browser.evaluate(f"{frame}.body.innerText"))
+        self.assertTrue(self.browser.evaluate(f"{frame}.querySelector('#timeline canvas') !== null"))
         self.assertIn("interrupted", self.text("#ended"))
         self.assertIn(f"{self.folder}/run/report.html", self.text("#ended"))
         self.assertEqual(self.text("#state"), "ended")

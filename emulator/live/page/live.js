@@ -5,6 +5,7 @@ const token = new URLSearchParams(location.search).get("token") ?? "";
 const colors = ["#4c78a8", "#f58518", "#3fa45b", "#d6606d", "#9b78c2", "#a97142", "#d67ab1", "#8a8f98"];
 const shownFor = 300; // seconds of rates
 const mostRows = 256; // of a table
+const betweenReports = 15_000; // milliseconds
 const byId = (id) => document.getElementById(id);
 
 /** An element with text and children. */
@@ -128,6 +129,53 @@ class LateRanks {
   }
 }
 
+/** The report of the record so far, which is the page that the run leaves behind: drawn when it is asked for, and at the end. */
+class Report {
+  constructor(section) {
+    this.frame = section.querySelector("iframe");
+    this.asked = 0; // drawings that were asked for
+    this.isWaiting = false;
+    this.timer = undefined;
+    byId("draw").addEventListener("click", () => this.draw());
+    byId("redraw").addEventListener("change", ({ target }) => (target.checked ? this.draw() : clearTimeout(this.timer)));
+    this.frame.addEventListener("load", () => this.loaded());
+  }
+  draw() {
+    clearTimeout(this.timer);
+    if (this.isWaiting) return;
+    this.isWaiting = true;
+    byId("drawn").textContent = "drawing";
+    // Each with an address of its own: the frame would not load the same one again.
+    this.frame.src = `report?token=${encodeURIComponent(token)}&drawing=${++this.asked}`;
+    this.frame.hidden = false;
+  }
+  loaded() {
+    if (!this.isWaiting) return;
+    this.isWaiting = false;
+    byId("drawn").textContent = this.hasEnded ? "of the whole run" : `drawn at ${new Date().toLocaleTimeString()}`;
+    if (this.endsLater) return this.end();
+    if (byId("redraw").checked) this.timer = setTimeout(() => this.draw(), betweenReports);
+    // Who works with it keeps what there is.
+    const inside = this.frame.contentWindow;
+    for (const kind of ["pointerdown", "keydown", "wheel"]) inside?.addEventListener(kind, () => this.keep(), { passive: true });
+  }
+  keep() {
+    if (!byId("redraw").checked || this.hasEnded) return;
+    byId("redraw").checked = false;
+    clearTimeout(this.timer);
+    byId("drawn").textContent += "; it stays as it is while you work with it";
+  }
+  /** The last one, of the whole run. */
+  end() {
+    if (this.isWaiting) return (this.endsLater = true);
+    this.endsLater = false;
+    this.hasEnded = true;
+    byId("draw").disabled = byId("redraw").disabled = true;
+    this.draw();
+  }
+}
+
+const report = new Report(byId("report"));
 const lateRanks = new LateRanks(byId("late"));
 const ports = new Rates(byId("ports")), jobs = new Rates(byId("jobs"));
 let label = null; // of the run that the rates are of
@@ -211,6 +259,7 @@ function showEnd({ verdict, reason, folder }) {
   box.className = `reason ${verdict === "ok" ? "good" : "bad"}`;
   box.replaceChildren(element("p", null, element("b", verdict), reason === "" ? "" : `: ${reason}`));
   if (folder !== "") {
+    report.end();
     box.append(element("p", null, "The report is ", element("code", `${folder}/report.html`), "; this serves it: ",
       element("code", `rankwire view ${folder}`)));
   }
@@ -231,7 +280,7 @@ function show(state) {
 }
 
 function listen() {
-  const events = new EventSource(`events?token=${encodeURIComponent(token)}`);
+  const events = new EventSource(`events?page=1&token=${encodeURIComponent(token)}`);
   events.addEventListener("message", ({ data }) => {
     const state = JSON.parse(data);
     byId("lost").hidden = true;
