@@ -38,7 +38,7 @@ class Timeline {
     this.canvas = element("canvas", "");
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "application");
-    this.canvas.setAttribute("aria-label", "Timeline of operations. Plus and minus zoom, arrows move, 0 shows all; the " +
+    this.canvas.setAttribute("aria-label", `Timeline of ${this.what}. Plus and minus zoom, arrows move, 0 shows all; the ` +
       "search field and the tables above and below lead to single operations.");
     this.tip = element("div", "tip");
     this.tip.hidden = true;
