@@ -202,6 +202,7 @@ class LivePageTest(LiveTest):
         self.assertRegex(self.text("#late tbody"), r"rank \d.*at \d.* s ago\d+ operations, .*\d+ of \d+ looks")
         self.assertIn("waits for", self.text("#waits"))
         self.assertEqual(self.text("#state"), "running")
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('th:not([title]), .card:not([title])').length"), 0)
         # The line of the one job is blue; lines of ports that are as busy hide each other.
         self.browser.wait("""(() => { const c = document.querySelector("#jobs canvas");
             const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;

@@ -180,20 +180,27 @@ const lateRanks = new LateRanks(byId("late"));
 const ports = new Rates(byId("ports")), jobs = new Rates(byId("jobs"));
 let label = null; // of the run that the rates are of
 
-function card(title, value, beneath) {
+/** What it is shows where it is pointed at. */
+function card(title, value, beneath, what) {
   const made = element("div", null, element("span", title), element("strong", value), element("small", beneath));
   made.className = "card";
+  made.title = what;
   return made;
 }
 
 function showCards(run) {
   const cards = [
-    card("Operations", `${run.operations} of ${run.operations_planned}`, "executions that have ended"),
-    card("In flight", String(run.in_flight), "communication operations"),
-    card("Messages", String(run.messages), "delivered"),
-    card("Retransmitted", `${run.retransmitted} packets`, `${run.naks} NAKs, ${run.timeouts} time-outs`),
-    card("Congestion", `${run.ecn_ce_rx} CE marks`, `${run.cnp_rx} CNPs, ${run.pause_rx} pause frames`),
-    card("Packets", String(run.packets_tx), `sent, ${run.packets_rx} received`),
+    card("Operations", `${run.operations} of ${run.operations_planned}`, "executions that have ended",
+      "executions of nodes of all ranks that have ended, of those that the run has"),
+    card("In flight", String(run.in_flight), "communication operations",
+      "communication operations of all ranks that have begun and not ended"),
+    card("Messages", String(run.messages), "delivered", "messages delivered at their destination, all ports together"),
+    card("Retransmitted", `${run.retransmitted} packets`, `${run.naks} NAKs, ${run.timeouts} time-outs`,
+      "data packets sent again, sequence-error NAKs received, and expirations of retransmission timers"),
+    card("Congestion", `${run.ecn_ce_rx} CE marks`, `${run.cnp_rx} CNPs, ${run.pause_rx} pause frames`,
+      "packets received with ECN CE, congestion notification packets received, and PFC and PAUSE frames received"),
+    card("Packets", String(run.packets_tx), `sent, ${run.packets_rx} received`,
+      "RoCEv2 packets of all ports, acknowledgements included"),
   ];
   byId("cards").replaceChildren(...cards);
 }

@@ -59,5 +59,5 @@ function layOut(operations) {
     y += rankGap;
     return block;
   });
-  return { blocks, height: y, blocksOf: (row) => [blocks[operations.ranks.indexOf(operations.rankOf(row))]] };
+  return { blocks, height: y, blocksOf: (row) => [blocks[operations.rankAt[row]]] };
 }

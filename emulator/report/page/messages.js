@@ -75,7 +75,10 @@ function linesOf(operations, layout, view, messages, rows) {
     }
   });
   const all = wanted.length;
-  if (all > mostLines) wanted = wanted.sort((a, b) => b.duration - a.duration).slice(0, mostLines);
+  if (all > mostLines) {
+    const least = Float64Array.from(wanted, ({ duration }) => duration).sort()[all - mostLines];
+    wanted = wanted.filter(({ duration }) => duration >= least).slice(0, mostLines);
+  }
   const lines = [];
   for (const { side, i } of wanted) {
     const of = messages[side];
