@@ -21,10 +21,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kFallLeft = 64, kFallColumn = 92, kFallBar = 56, kFallTop = 26, kFallPlot = 220, kFallLine = 13,
+constexpr int kFallLeft = 64, kFallColumn = 106, kFallBar = 60, kFallTop = 26, kFallPlot = 220, kFallLine = 13,
               kFallLabelLines = 5;
 constexpr int kFallBottom = kFallTop + kFallPlot, kFallHeight = kFallBottom + kFallLine * kFallLabelLines + 10;
-constexpr size_t kLongestLabelLine = 15, kFallToldSteps = 3;
+constexpr size_t kLongestLabelLine = 16, kFallToldSteps = 3;
 
 Duration extent_of(Duration part) {
   return std::max(part, Duration() - part);
@@ -198,7 +198,7 @@ std::string fall_column_svg(const FallColumn& column, size_t place, const Height
   svg += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{:.1f}\"/>\n", column.css, bar,
                      top, kFallBar, height);
   if (is_total && axis.is_cut())
-    svg += fmt::format("<path class=\"cut\" d=\"M{} {}l14 -6l14 6l14 -6l14 6\"/>\n", bar, kFallBottom - 12);
+    svg += fmt::format("<path class=\"cut\" d=\"M{} {}l15 -6l15 6l15 -6l15 6\"/>\n", bar, kFallBottom - 12);
   svg += fmt::format("<text class=\"value\" x=\"{}\" y=\"{:.1f}\">{}</text>\n", middle,
                      goes_down ? top + height + 13 : top - 5, column.value);
   const std::vector<std::string> lines = label_lines(column.name);
