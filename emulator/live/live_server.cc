@@ -17,7 +17,7 @@
 namespace rankwire {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenEvents{500}, kToSayGoodbye{1000};
+constexpr std::chrono::milliseconds kBetweenEvents{500}, kToSayGoodbye{1000}, kToTakeReport{3000};
 constexpr std::string_view kBearer = "Bearer ";
 constexpr size_t kReportPart = 64 << 10;
 
@@ -67,7 +67,8 @@ class LiveServer::Site {
   void finish() {
     if (drawer_) drawer_->stop();
     std::unique_lock lock(mutex_);
-    gone_.wait_for(lock, kToSayGoodbye, [this] { return viewers_ == 0 && to_have_report_ <= 0; });
+    gone_.wait_for(lock, kToSayGoodbye, [this] { return viewers_ == 0; });
+    gone_.wait_for(lock, kToTakeReport, [this] { return to_have_report_ <= 0; });
     lock.unlock();
     server_.stop();
   }
@@ -152,11 +153,13 @@ class LiveServer::Site {
           const bool ended =
               state_.wait(std::exchange(*is_first, false) ? std::chrono::milliseconds(0) : kBetweenEvents);
           if (server_.is_stopping()) return false;
+          const nlohmann::ordered_json state = state_.json();
           const std::string text =
-              "data: " + state_.json().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n\n";
+              "data: " + state.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n\n";
           if (!sink.write(text.data(), text.size())) return false;
           if (ended) {
-            if (of_page && drawer_) {
+            // It will come for the report, where there is one.
+            if (of_page && drawer_ && state.at("ended").at("folder") != "") {
               const std::lock_guard lock(mutex_);
               ++to_have_report_;
             }

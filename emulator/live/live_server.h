@@ -14,7 +14,7 @@ namespace rankwire {
 
 /// Serves `/` (the page), `/events` (server-sent events: the state twice a second), `/report` (that of the record so
 /// far, and at the end the run's), `/metrics` (Prometheus) and `/stop` (POST) to whoever has the token, on threads of
-/// its own. Never holds up a run, nor its end by more than a second.
+/// its own. Never holds up a run, nor its end by more than four seconds.
 class LiveServer {
  public:
   static constexpr int kMostViewers = 8;  ///< of events at a time; others are told to come back
@@ -29,7 +29,7 @@ class LiveServer {
 
   /// Threads are made here: they stay on the caller's CPUs. Without a `drawing` there is no report.
   void start(std::optional<ReportDrawing> drawing = {});
-  /// Gives pages a second to be told how it ended (LiveState::end) and to have its report, then ends.
+  /// Gives pages a second to be told how it ended (LiveState::end) and three to take its report, then ends.
   void finish();
 
   /// Of the page, with the token.

@@ -115,7 +115,8 @@ FallColumn total_column(const char* name, const char* heading, Duration completi
 /// Reference, parts, emulated; what nobody knows is last of the parts.
 std::vector<FallColumn> fall_columns(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall) {
   auto parts = parts_of(waterfall);
-  std::ranges::stable_partition(parts, [](const auto& part) { return part.first != GapCause::kUnexplained; });
+  std::stable_partition(parts.begin(), parts.end(),
+                        [](const auto& part) { return part.first != GapCause::kUnexplained; });
   const RankNames names(record);
   Duration level = path.completion - waterfall.gap;
   std::vector<FallColumn> columns{total_column("reference", "reference", level, "rx total")};

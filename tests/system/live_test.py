@@ -211,10 +211,13 @@ class LivePageTest(LiveTest):
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#ports .legend .line').length"), 8)
         # The report of the record so far, in a frame, with the code of the one that the run leaves behind.
         frame = "document.querySelector('#report iframe').contentDocument"
-        # In the first second there may be nothing to draw.
-        self.browser.wait(f"""(() => {{ const b = document.querySelector("#draw"), d = {frame};
-            if (d.querySelector("#timeline canvas")) return true;
-            if (document.querySelector("#drawn").textContent !== "drawing") b.click(); return false; }})()""")
+        # In the first second there may be nothing to draw, and what draws has the lowest priority.
+        drawn, deadline = f"{frame}.querySelector('#timeline canvas') !== null", time.monotonic() + 2 * DEADLINE
+        while not self.browser.evaluate(drawn) and time.monotonic() < deadline:
+            self.browser.evaluate("""document.querySelector("#drawn").textContent === "drawing" ||
+                document.querySelector("#draw").click()""")
+            self.browser.frame()
+        self.assertTrue(self.browser.evaluate(drawn), self.text("#drawn"))
         self.assertIn("is still at work", self.browser.evaluate(f"{frame}.body.innerText"))
         self.assertIn("Ranks", self.browser.evaluate(f"[...{frame}.querySelectorAll('h2')].map(h => h.textContent)"))
         self.assertFalse((self.folder / "run/report.html").exists(), "nothing of that is in the run folder")

@@ -152,7 +152,11 @@ class Report {
   loaded() {
     if (!this.isWaiting) return;
     this.isWaiting = false;
-    byId("drawn").textContent = this.hasEnded ? "of the whole run" : `drawn at ${new Date().toLocaleTimeString()}`;
+    // What is not this server's has no document here: the browser's own words that it does not answer.
+    const isThere = this.frame.contentDocument !== null;
+    const when = this.hasEnded ? "of the whole run" : `drawn at ${new Date().toLocaleTimeString()}`;
+    byId("drawn").textContent = isThere ? when : "the server does not answer; at its end the run leaves its report in its folder";
+    if (!isThere) return;
     if (this.endsLater) return this.end();
     if (byId("redraw").checked) this.timer = setTimeout(() => this.draw(), betweenReports);
     // Who works with it keeps what there is.
