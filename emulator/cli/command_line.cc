@@ -77,7 +77,7 @@ struct CommandLine {
   bool quiet = false, twin = false;
   ReportRequest drawing;
   GenerateRequest generation;
-  std::string base, shell;
+  std::string base, page, shell;
   std::vector<std::string> sweep;
   std::string columns;
   PointPart part;
@@ -306,8 +306,15 @@ struct CommandLine {
     add_gate_options(report, drawing.gating);
     report.add_flag_callback(
         "--json", [this] { drawing.form = OutputForm::kJson; }, "print the summary as JSON");
+    report.add_option("--page", page, "FILE: write the page there and nothing else, also while the run goes on");
     report.footer("Example: rankwire report runs/first --format html,csv");
     report.callback([this] {
+      if (!page.empty()) {
+        if (!drawing.formats.empty() || Gating(drawing.gating).is_asked() || drawing.form == OutputForm::kJson)
+          fail_input("--page: stands alone, not with --format, --gate, --junit or --json");
+        status = draw_page(drawing.folder, drawing.repetition, page);
+        return;
+      }
       const bool is_replay = drawing.formats == "replay";
       if (!is_replay && !base.empty()) fail_input("--base: is for --format replay");
       if (is_replay && Gating(drawing.gating).is_asked()) fail_input("--gate, --junit: not with --format replay");

@@ -101,6 +101,9 @@ struct ReportRequest {
   OutputForm form = OutputForm::kTable;  ///< of what is printed
 };
 int draw_report(const ReportRequest& request);
+/// The page alone, into `file`.
+int draw_page(const std::filesystem::path& folder, std::optional<uint32_t> repetition,
+              const std::filesystem::path& file);
 /// Prints the collectives by kernel, and writes replay.csv. `base`: a run folder or a replay.csv to compare with;
 /// empty: none.
 int draw_replay(const std::filesystem::path& folder, std::optional<uint32_t> repetition,

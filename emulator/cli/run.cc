@@ -166,7 +166,7 @@ int run_and_report(const RunRequest& request, const ResolvedRun& resolved, Machi
   if (!request.silent)
     for (const std::string& warning : prepared.setup().warnings) log_warning(warning);
   if (certificate) prepared.certified(*certificate);
-  page.start();
+  page.start(prepared.folder());
   bool is_recorded = false;
   int status = 0;
   try {
@@ -257,6 +257,14 @@ int draw_replay(const std::filesystem::path& folder, std::optional<uint32_t> rep
   if (log_verbosity() == Verbosity::kNormal) fmt::print("{}", printable(replay_text(figures, other)));
   std::fflush(stdout);
   write_file(folder / "replay.csv", replay_csv(figures, other));
+  return 0;
+}
+
+int draw_page(const std::filesystem::path& folder, std::optional<uint32_t> repetition,
+              const std::filesystem::path& file) {
+  RunReader reader(folder);
+  if (repetition) reader.show(*repetition);
+  write_page(reader, file);
   return 0;
 }
 

@@ -20,9 +20,15 @@ RunPage::~RunPage() {
   if (server_) server_->finish();
 }
 
-void RunPage::start() {
+void RunPage::start(const std::filesystem::path& folder) {
   if (!server_) return;
-  server_->start();
+  drawn_.emplace();
+  const std::filesystem::path page = drawn_->path() / "report.html", whole = std::filesystem::absolute(folder);
+  server_->start(ReportDrawing{.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "report",
+                                           whole.string(), "--page", page.string()},
+                               .page = page,
+                               .log = drawn_->path() / "log.txt",
+                               .finished = whole / "report.html"});
   log_answer("live page: " + server_->url());
   if (!server_->is_loopback())
     log_warning(fmt::format(

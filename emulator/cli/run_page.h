@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "emulator/assembly/run_control.h"
+#include "emulator/cli/scratch_folder.h"
 #include "emulator/live/live_server.h"
 #include "emulator/live/live_state.h"
 
@@ -20,8 +22,8 @@ class RunPage {
   RunPage(const std::string& listen, const std::string& name);
   ~RunPage();
 
-  /// Serves it, and says where.
-  void start();
+  /// Serves it, and says where. `folder`: of the run.
+  void start(const std::filesystem::path& folder);
   /// As RunControl has them.
   std::shared_ptr<void> watch(const WatchedRun& run);
   std::function<void(std::shared_ptr<LiveFeed>)> look_on();
@@ -29,6 +31,7 @@ class RunPage {
   void end(LiveEnd end);
 
  private:
+  std::optional<ScratchFolder> drawn_;
   std::optional<LiveState> state_;
   std::optional<LiveServer> server_;
 };

@@ -298,12 +298,14 @@ std::string HttpServer::origin() const {
   return scheme_ + bracketed(bound_);
 }
 
-void protect_page(httplib::Response& response, const std::string& nonce) {
+void protect_page(httplib::Response& response, const std::string& nonce, PageFrames frames) {
   const std::string own = nonce.empty() ? "'unsafe-inline'" : "'nonce-" + nonce + "'";
-  response.set_header("Content-Security-Policy",
-                      fmt::format("default-src 'none'; script-src {0}; style-src {0}; img-src data:; connect-src {1}; "
-                                  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-                                  own, nonce.empty() ? "'none'" : "'self'"));
+  response.set_header(
+      "Content-Security-Policy",
+      fmt::format("default-src 'none'; script-src {0}; style-src {0}; img-src data:; connect-src {1}; frame-src {2}; "
+                  "base-uri 'none'; form-action 'none'; frame-ancestors {3}",
+                  own, nonce.empty() ? "'none'" : "'self'", frames == PageFrames::kHas ? "'self'" : "'none'",
+                  frames == PageFrames::kWithin ? "'self'" : "'none'"));
 }
 
 }  // namespace rankwire

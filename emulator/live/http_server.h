@@ -92,8 +92,14 @@ class HttpServer {
   std::thread thread_;
 };
 
-/// A page must load nothing from elsewhere and be in no frame. With a `nonce` its own scripts and styles carry that;
-/// without they stand in the page.
-void protect_page(httplib::Response& response, const std::string& nonce);
+/// What a page has to do with frames.
+enum class PageFrames : uint8_t {
+  kNone,    ///< it is in none and has none
+  kHas,     ///< it has some of this server
+  kWithin,  ///< it may be in one of this server's pages
+};
+/// A page must load nothing from elsewhere and be in no frame of another. With a `nonce` its own scripts and styles
+/// carry that; without they stand in the page.
+void protect_page(httplib::Response& response, const std::string& nonce, PageFrames frames = PageFrames::kNone);
 
 }  // namespace rankwire

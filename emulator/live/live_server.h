@@ -3,15 +3,18 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "emulator/live/live_state.h"
+#include "emulator/live/report_drawer.h"
 
 namespace rankwire {
 
-/// Serves `/` (the page), `/events` (server-sent events: the state twice a second), `/metrics` (Prometheus) and `/stop`
-/// (POST) to whoever has the token, on threads of its own. Never holds up a run, nor its end by more than a second.
+/// Serves `/` (the page), `/events` (server-sent events: the state twice a second), `/report` (that of the record so
+/// far, and at the end the run's), `/metrics` (Prometheus) and `/stop` (POST) to whoever has the token, on threads of
+/// its own. Never holds up a run, nor its end by more than four seconds.
 class LiveServer {
  public:
   static constexpr int kMostViewers = 8;  ///< of events at a time; others are told to come back
@@ -24,9 +27,9 @@ class LiveServer {
   LiveServer(const LiveServer&) = delete;
   LiveServer& operator=(const LiveServer&) = delete;
 
-  /// Threads are made here: they stay on the caller's CPUs.
-  void start();
-  /// Gives pages a second to be told how it ended (LiveState::end), then ends.
+  /// Threads are made here: they stay on the caller's CPUs. Without a `drawing` there is no report.
+  void start(std::optional<ReportDrawing> drawing = {});
+  /// Gives pages a second to be told how it ended (LiveState::end) and three to take its report, then ends.
   void finish();
 
   /// Of the page, with the token.

@@ -10,6 +10,8 @@
 
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
+#include "emulator/report/html_waterfall.h"
+#include "emulator/report/page_paths.h"
 #include "emulator/report/port_names.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/time_shares.h"
@@ -211,7 +213,8 @@ Duration size_of(Duration part) {
   return std::max(part, Duration() - part);
 }
 
-/// The parts that are not zero, the largest first, whatever their sign.
+}  // namespace
+
 std::vector<std::pair<GapCause, Duration>> parts_of(const Waterfall& waterfall) {
   std::vector<std::pair<GapCause, Duration>> parts;
   for (size_t i = 0; i < kGapCauses; ++i)
@@ -219,6 +222,8 @@ std::vector<std::pair<GapCause, Duration>> parts_of(const Waterfall& waterfall) 
   std::ranges::stable_sort(parts, std::ranges::greater(), [](const auto& part) { return size_of(part.second); });
   return parts;
 }
+
+namespace {
 
 double percent(Duration part, Duration whole) {
   return 100 * ratio_of(part, whole).value_or(0);
@@ -353,18 +358,8 @@ std::string html_critical_path(const RunReader& record, const Diagnosis& diagnos
     return "<p class=\"note\">The critical path is " + html_escaped(text) + ".</p>\n";
   if (!path || path->completion <= Duration()) return {};
   std::string html;
-  if (diagnosis.waterfall && diagnosis.waterfall->gap != Duration()) {
-    const auto parts = parts_of(*diagnosis.waterfall);
-    const Duration largest = size_of(parts.front().second);
-    HtmlTable table("critical path", {{"Part of the gap", HtmlColumn::kText}, {"Time"}, {"Of the completion"}});
-    for (const auto& [cause, part] : parts) {
-      table.add({phrase_of(cause), HtmlCell::bar(signed_time(part), ratio_of(size_of(part), largest).value_or(0)),
-                 fmt::format("{:.2f} %", percent(part, path->completion))});
-    }
-    table.add({"together", signed_time(diagnosis.waterfall->gap),
-               fmt::format("{:.2f} %", percent(diagnosis.waterfall->gap, path->completion))});
-    html += std::move(table).finish();
-  }
+  if (diagnosis.waterfall) html += html_waterfall(record, *path, *diagnosis.waterfall);
+  html += html_paths(record, diagnosis);
   HtmlTable table("critical path",
                   {{"On the path", HtmlColumn::kText}, {"Steps"}, {"Time"}, {"Of the completion"}, {"Reference"}});
   const auto add = [&](const std::string& name, uint64_t steps, Duration length, std::optional<Duration> reference) {
@@ -387,7 +382,16 @@ std::string html_critical_path(const RunReader& record, const Diagnosis& diagnos
                       {{"Computes on the path", HtmlColumn::kText}, {"Steps"}, {"Time"}, {"Reference"}});
   for (size_t i = 0; i < ranks.size() && i < kPathRanks; ++i)
     computing.add({ranks[i].name, ranks[i].steps, ranks[i].length, in_reference(ranks[i])});
-  return html + std::move(computing).finish();
+  html += std::move(computing).finish();
+  HtmlTable whose("critical path", {{"Whose", HtmlColumn::kText}, {"Steps"}, {"Time"}, {"Reference"}});
+  const auto add_whose = [&](const char* what, const std::vector<PathShare>& of) {
+    for (size_t i = 0; i < of.size() && i < kPathRanks; ++i)
+      whose.add({what + of[i].name, of[i].steps, of[i].length, in_reference(of[i])});
+  };
+  add_whose("group ", groups(*path, diagnosis.waterfall));
+  add_whose("port ", ports(record, *path, diagnosis.waterfall));
+  add_whose("connection of ", connections(record, *path, diagnosis.waterfall));
+  return html + std::move(whose).finish();
 }
 
 }  // namespace rankwire

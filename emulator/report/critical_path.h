@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emulator/diagnosis/diagnosis.h"
@@ -33,6 +34,8 @@ std::string waterfall_line(const RunReader& record, const Diagnosis& diagnosis);
 std::string main_cause_text(const Diagnosis& diagnosis);
 /// "a longer way than the model's": the part of a gap in words.
 const char* phrase_of(GapCause cause);
+/// The parts that are not zero, the largest first, whatever their sign.
+std::vector<std::pair<GapCause, Duration>> parts_of(const Waterfall& waterfall);
 /// "+20 us", "-3 ms".
 std::string signed_time(Duration duration);
 /// A part of a gap, signed, and what it is called.

@@ -7,6 +7,7 @@
 
 #include "emulator/report/device_texts.h"
 #include "emulator/report/format.h"
+#include "emulator/report/gap_texts.h"
 #include "emulator/report/trace_texts.h"
 
 namespace rankwire {
@@ -59,6 +60,9 @@ constexpr MetricText kTexts[] = {
     {"critical path", "Part of the gap", "a cause of emulated - reference completion time; all of them add up to it"},
     {"critical path", "On the path", "operations on the chain that the completion time consists of"},
     {"critical path", "Computes on the path", "the rank whose computing is on the chain"},
+    {"critical path", "Whose",
+     "the group that communicates on the chain, the port behind which it does, the connection held up longest in a "
+     "step"},
     {"critical path", "Steps", "executions on the chain"},
     {"critical path", "Time", "sum over the steps, each from when the last of what it waited for had begun to its end"},
     {"critical path", "Reference", "what the same executions took in the reference"},
@@ -374,6 +378,7 @@ std::span<const MetricText> metric_texts() {
     std::vector<MetricText> all(std::begin(kTexts), std::end(kTexts));
     all.insert(all.end(), kTraceTexts.begin(), kTraceTexts.end());
     all.insert(all.end(), kDeviceTexts.begin(), kDeviceTexts.end());
+    all.insert(all.end(), kGapTexts.begin(), kGapTexts.end());
     return all;
   }();
   return kAll;

@@ -14,6 +14,7 @@
 #include "emulator/report/html_table.h"
 #include "emulator/report/jobs.h"
 #include "emulator/report/page_data.h"
+#include "emulator/report/page_messages.h"
 #include "emulator/report/rank_names.h"
 
 namespace rankwire {
@@ -101,6 +102,9 @@ void PageOperations::add(const OperationRow& row) {
                    .iteration = row.iteration,
                    .kind = kinds_(row.node.kind),
                    .group = groups_(row.node.group),
+                   .job = row.node.job,
+                   .peer = row.node.peer,
+                   .sequence = row.node.sequence,
                    .id = row.node.id,
                    .bytes = row.node.bytes,
                    .emulated = row.emulated,
@@ -115,12 +119,33 @@ void PageOperations::add(const OperationRow& row) {
   }
 }
 
-std::string PageOperations::json(const RunReader& record, Time end) const {
+std::vector<const std::string*> PageOperations::Dictionary::whole() const {
+  std::vector<const std::string*> list(numbers.size());
+  for (const auto& [text, number] : numbers) list[number] = &text;
+  return list;
+}
+
+std::vector<const PageOperations::Kept*> PageOperations::in_order() const {
   std::vector<const Kept*> rows;
-  Duration shortest;
+  rows.reserve(kept_.size());
   for (const Kept& kept : kept_) rows.push_back(&kept);
-  if (count_ > rows.size() && !rows.empty()) shortest = kept_.front().longest;
   std::ranges::sort(rows, {}, [](const Kept* k) { return std::tuple(k->rank, k->start(), k->order); });
+  return rows;
+}
+
+std::vector<PageOperations::Row> PageOperations::rows() const {
+  const std::vector<const std::string*> kinds = kinds_.whole(), groups = groups_.whole();
+  std::vector<Row> list;
+  for (const Kept* k : in_order())
+    list.push_back({RankId(k->rank), k->peer, k->job, k->iteration, k->sequence, kinds[k->kind], groups[k->group],
+                    &k->emulated, &k->reference});
+  return list;
+}
+
+std::string PageOperations::json(const RunReader& record, Time end) const {
+  const std::vector<const Kept*> rows = in_order();
+  Duration shortest;
+  if (count_ > rows.size() && !rows.empty()) shortest = kept_.front().longest;
 
   size_t limit = kLongestName;
   const auto shown = [&](const Kept* kept) { return shortened_text(kept->name, limit); };
@@ -184,9 +209,10 @@ std::string html_timeline(const RunReader& record, const RecordActivity& activit
   const size_t ranks = std::max(activity.sides[0].ranks.size(), activity.sides[1].ranks.size());
   return fmt::format(
       "<p class=\"note\">{}</p>\n<div id=\"timeline\">\n<div class=\"still\">{}<div class=\"wide\">{}</div></div>\n"
-      "<script type=\"application/json\" id=\"operations\">{}</script>\n</div>\n",
+      "<script type=\"application/json\" id=\"operations\">{}</script>\n"
+      "<script type=\"application/json\" id=\"messages\">{}</script>\n</div>\n",
       legend(record), html_shown_of(SideActivity::kMostDrawn, ranks, "timeline.json"), svg,
-      operations.json(record, activity.end));
+      operations.json(record, activity.end), page_messages_json(record, operations));
 }
 
 }  // namespace rankwire

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/id.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/picture.h"
 
@@ -19,7 +20,7 @@ namespace rankwire {
 constexpr size_t kMostPageOperations = 100'000;
 
 /// The longest executions of a record, by the side on which they took longer; of equal ones the first that were added.
-/// Takes some 20 MB at most, however many there are.
+/// Takes some 25 MB at most, however many there are.
 class PageOperations {
  public:
   explicit PageOperations(size_t most = kMostPageOperations) : most_(most) {}
@@ -32,6 +33,19 @@ class PageOperations {
   /// picoseconds. docs/metrics.md has the fields.
   std::string json(const RunReader& record, Time end) const;
 
+  /// A row of `json`, by what its messages are told. Valid while nothing is added.
+  struct Row {
+    RankId rank, peer;
+    JobId job;
+    uint32_t iteration = 0, sequence = 0;
+    const std::string* kind = nullptr;
+    const std::string* group = nullptr;
+    const std::optional<OperationTimes>* emulated = nullptr;
+    const std::optional<OperationTimes>* reference = nullptr;
+  };
+  /// In the order of `json`.
+  std::vector<Row> rows() const;
+
   static constexpr size_t kLongestName = 200;          ///< bytes of UTF-8; longer ones are cut
   static constexpr size_t kMostNameBytes = 1'000'000;  ///< of all names; beyond it they are cut at 100, 50 and 25
 
@@ -40,6 +54,9 @@ class PageOperations {
     Duration longest;
     uint64_t order;
     uint32_t rank, iteration, kind, group;
+    JobId job;
+    RankId peer;
+    uint32_t sequence;
     uint64_t id;
     Bytes bytes;
     std::optional<OperationTimes> emulated, reference;
@@ -55,7 +72,10 @@ class PageOperations {
     std::map<std::string, uint32_t, std::less<>> numbers;
     uint32_t operator()(std::string_view text);
     std::vector<std::string> texts() const;
+    /// By number, whole.
+    std::vector<const std::string*> whole() const;
   };
+  std::vector<const Kept*> in_order() const;
 
   size_t most_;
   uint64_t count_ = 0;

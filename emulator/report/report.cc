@@ -177,4 +177,13 @@ RecordFigures write_report(const RunReader& record, const ReportFormats& formats
   return figures;
 }
 
+void write_page(const RunReader& record, const std::filesystem::path& file) {
+  require_plausible(record.folder());
+  const ReportFormats page_alone{ReportFormat::kHtml};
+  PageOperations page_operations;
+  const RecordFigures figures = read_operations(record, page_alone, page_operations);
+  write_file(file,
+             report_html(record, figures, read_flows(record, page_alone), read_activity(record), page_operations));
+}
+
 }  // namespace rankwire

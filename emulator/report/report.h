@@ -33,4 +33,7 @@ RecordFigures write_report(const std::filesystem::path& run_folder, const Report
 RecordFigures write_report(const RunReader& record, const ReportFormats& formats = standard_formats(),
                            const std::optional<ClusterMeasurement>& cluster = {});
 
+/// Writes the page alone, whole or not at all, and nothing into the run folder. Throws as write_report does.
+void write_page(const RunReader& record, const std::filesystem::path& file);
+
 }  // namespace rankwire

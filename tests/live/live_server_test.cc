@@ -6,11 +6,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/temporary_folder.h"
 
 namespace rankwire {
 namespace {
@@ -59,6 +63,60 @@ TEST_F(LiveServerTest, ThePageLoadsNothingFromElsewhere) {
   EXPECT_THAT(page->body, HasSubstr("nonce=\"" + policy.substr(nonce, 32) + "\""));
   EXPECT_THAT(page->body, Not(HasSubstr("://"))) << "no address of anybody";
   EXPECT_NE(client().Get(with_token("/"))->get_header_value("Content-Security-Policy"), policy) << "another nonce";
+}
+
+/// A server whose reports the shell draws: the first says its number, others fail.
+class LiveReportTest : public LiveServerTest {
+ protected:
+  LiveReportTest() {
+    const std::filesystem::path folder = folder_.path();
+    const std::string script = "n=$(cat " + (folder / "count").string() + " 2>&- || echo 0); echo $((n + 1)) > " +
+                               (folder / "count").string() + "; test $n = 0 || { echo error: no more; exit 2; }; " +
+                               "printf 'page %s' $(nice) > " + (folder / "page").string();
+    drawn_.start(ReportDrawing{.command = {"sh", "-c", script},
+                               .page = folder / "page",
+                               .log = folder / "log",
+                               .finished = folder / "report.html"});
+  }
+  httplib::Result report() const {
+    httplib::Client client(drawn_.origin());
+    client.set_read_timeout(10);
+    return client.Get("/report?token=" + drawn_.token());
+  }
+
+  testing::TemporaryFolder folder_;
+  LiveServer drawn_{"127.0.0.1:0", state_, [] {}};
+};
+
+TEST_F(LiveReportTest, IsDrawnByAnotherProcessThatHasTheLowestPriority) {
+  EXPECT_EQ(httplib::Client(drawn_.origin()).Get("/report")->status, 403);
+  const auto page = report();
+  EXPECT_EQ(page->status, 200);
+  EXPECT_EQ(page->body, "page 19");
+  EXPECT_THAT(page->get_header_value("Content-Type"), HasSubstr("text/html"));
+  const std::string policy = page->get_header_value("Content-Security-Policy");
+  EXPECT_THAT(policy, HasSubstr("default-src 'none'"));
+  EXPECT_THAT(policy, HasSubstr("connect-src 'none'"));
+  EXPECT_THAT(policy, HasSubstr("frame-ancestors 'self'"));
+  // Nobody draws twice in ReportDrawer::kBetween, which would have failed here.
+  EXPECT_EQ(report()->body, "page 19");
+}
+
+TEST_F(LiveReportTest, IsTheRunsOwnOnceItHasEnded) {
+  std::ofstream(folder_.path() / "report.html") << "the whole";
+  state_.end({"ok", "", folder_.path().string()});
+  EXPECT_EQ(report()->body, "the whole");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "count")) << "nothing is drawn any more";
+  drawn_.finish();
+}
+
+TEST_F(LiveReportTest, TellsWhyThereIsNone) {
+  std::ofstream(folder_.path() / "count") << 1;
+  const auto page = report();
+  EXPECT_EQ(page->status, 200);
+  EXPECT_THAT(page->get_header_value("Content-Type"), HasSubstr("text/plain"));
+  EXPECT_EQ(page->body, "there is no report yet: no more\n");
+  EXPECT_EQ(client().Get(with_token("/report"))->body, "there is no report yet: none is drawn of this run\n");
 }
 
 // By the header alone, so that no link has it.

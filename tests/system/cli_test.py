@@ -372,6 +372,13 @@ class Folders(RankwireTest):
         self.assertEqual(rankwire("report", run.folder, "--format", "html,perfetto").returncode, OK)
         json.loads((run.folder / "timeline.json").read_text(encoding="utf-8"))
         self.assert_one_line_error(rankwire("report", run.folder, "--format", "pdf"), USAGE, "pdf")
+        # The page alone, elsewhere: the same as the one that stands in the folder, which stays as it is.
+        times = {file.name: file.stat().st_mtime_ns for file in run.folder.iterdir()}
+        alone = rankwire("report", run.folder, "--page", self.folder / "alone.html")
+        self.assertEqual((alone.returncode, alone.stdout, alone.stderr), (OK, "", ""))
+        self.assertEqual((self.folder / "alone.html").read_bytes(), (run.folder / "report.html").read_bytes())
+        self.assertEqual({file.name: file.stat().st_mtime_ns for file in run.folder.iterdir()}, times)
+        self.assert_one_line_error(rankwire("report", run.folder, "--page", "x", "--json"), USAGE, "--page", "--json")
 
     def test_ports_have_their_configured_names(self):
         config = self.CONFIG | {"ports": [{"name": "left", "device": "memory"}, {"name": "right", "device": "memory"}]}

@@ -202,16 +202,32 @@ class LivePageTest(LiveTest):
         self.assertRegex(self.text("#late tbody"), r"rank \d.*at \d.* s ago\d+ operations, .*\d+ of \d+ looks")
         self.assertIn("waits for", self.text("#waits"))
         self.assertEqual(self.text("#state"), "running")
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('th:not([title]), .card:not([title])').length"), 0)
         # The line of the one job is blue; lines of ports that are as busy hide each other.
         self.browser.wait("""(() => { const c = document.querySelector("#jobs canvas");
             const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
             for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200 && d[i + 2] - d[i] > 60) return true;
             return false; })()""")
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#ports .legend .line').length"), 8)
+        # The report of the record so far, in a frame, with the code of the one that the run leaves behind.
+        frame = "document.querySelector('#report iframe').contentDocument"
+        # In the first second there may be nothing to draw, and what draws has the lowest priority.
+        drawn, deadline = f"{frame}.querySelector('#timeline canvas') !== null", time.monotonic() + 2 * DEADLINE
+        while not self.browser.evaluate(drawn) and time.monotonic() < deadline:
+            self.browser.evaluate("""document.querySelector("#drawn").textContent === "drawing" ||
+                document.querySelector("#draw").click()""")
+            self.browser.frame()
+        self.assertTrue(self.browser.evaluate(drawn), self.text("#drawn"))
+        self.assertIn("is still at work", self.browser.evaluate(f"{frame}.body.innerText"))
+        self.assertIn("Ranks", self.browser.evaluate(f"[...{frame}.querySelectorAll('h2')].map(h => h.textContent)"))
+        self.assertFalse((self.folder / "run/report.html").exists(), "nothing of that is in the run folder")
         where = self.browser.evaluate("""(() => { const e = document.querySelector("#stop"); e.scrollIntoView({block: "center"});
             const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()""")
         self.browser.click(*where)
         self.browser.wait("!document.querySelector('#ended').hidden")
+        self.browser.wait("document.querySelector('#drawn').textContent === 'of the whole run'")
+        self.assertNotIn("is still at work", self.browser.evaluate(f"{frame}.body.innerText"))
+        self.assertTrue(self.browser.evaluate(f"{frame}.querySelector('#timeline canvas') !== null"))
         self.assertIn("interrupted", self.text("#ended"))
         self.assertIn(f"{self.folder}/run/report.html", self.text("#ended"))
         self.assertEqual(self.text("#state"), "ended")

@@ -27,6 +27,17 @@ def many_operations(count):
                     "reference_start": start, "reference_duration": duration}}
 
 
+def many_messages(count):
+    """Data of as many messages of the first of them, of 1 ns and more, to the same one at the next rank."""
+    rows = range(count)
+    zeros = differences([0] * count)
+    return [{"messages": count, "all": 2 * count,
+             "columns": {"from": zeros, "to": differences([100_000 // RANKS] * count), "source": zeros,
+                         "destination": differences([1] * count), "posted": zeros,
+                         "duration": differences([1000 + row for row in rows]), "bytes": differences([4096] * count),
+                         "retransmissions": zeros, "marks": zeros}}, None]
+
+
 class Page(PageTest):
     def simulated(self):
         """The page of layers that compute and reduce, and of operations with hostile names."""
@@ -44,14 +55,14 @@ class Page(PageTest):
         """The times that the timeline shows: from, to and how wide that is, in picoseconds."""
         self.browser.frame()
         units = {"s": 1e12, "ms": 1e9, "us": 1e6, "ns": 1e3, "ps": 1}
-        text = self.browser.evaluate('document.querySelector(".range").textContent')
+        text = self.browser.evaluate('document.querySelector("#timeline .range").textContent')
         return [float(number) * units[unit] for number, unit in re.findall(r"([\d.]+) (\w?s)\b", text)]
 
     def canvas(self):
         """Left, top, width and height of the timeline on the screen."""
-        self.browser.evaluate('document.querySelector("canvas").scrollIntoView({block: "center"})')
+        self.browser.evaluate('document.querySelector("#timeline canvas").scrollIntoView({block: "center"})')
         self.browser.frame()
-        return self.browser.evaluate("""(() => { const r = document.querySelector("canvas").getBoundingClientRect();
+        return self.browser.evaluate("""(() => { const r = document.querySelector("#timeline canvas").getBoundingClientRect();
             return [r.x, r.y, r.width, r.height]; })()""")
 
     def test_bars_stay_in_their_cells(self):
@@ -118,7 +129,7 @@ class Page(PageTest):
         self.assertTrue(found[0].startswith("Timeline layer7"), found)
         self.browser.key("ArrowDown")
         self.browser.key("Enter")
-        told = self.browser.wait('document.querySelector(".told").textContent')
+        told = self.browser.wait('document.querySelector("#timeline .told").textContent')
         self.assertTrue(told.startswith("layer7"), told)
         for side in ("twin", "reference", "difference"):
             self.assertIn(side, told)
@@ -134,7 +145,7 @@ class Page(PageTest):
     def test_rows_lead_to_the_timeline(self):
         table = self.table("Operations")
         self.browser.click(*self.middle(f'[...{table}.querySelectorAll("button.jump")].find(b => b.textContent === "layer#")'))
-        self.assertTrue(self.browser.wait('document.querySelector(".told").textContent').startswith("layer"))
+        self.assertTrue(self.browser.wait('document.querySelector("#timeline .told").textContent').startswith("layer"))
 
     def test_the_timeline_zooms_and_pans(self):
         x, y, width, height = self.canvas()
@@ -142,14 +153,14 @@ class Page(PageTest):
         self.assertEqual(first, 0)
         at = x + width * 0.6, y + height / 2
         self.browser.wheel(*at, -400)
-        self.browser.wait(f'document.querySelector(".range").textContent.startsWith("0 ps") === false')
+        self.browser.wait(f'document.querySelector("#timeline .range").textContent.startsWith("0 ps") === false')
         left, right, zoomed = self.shown()
         self.assertLess(zoomed, all_of_it * 0.7)
         self.assertTrue(0 < left < right <= end)
         self.browser.drag(at, (at[0] - 200, at[1]))
         self.assertGreater(self.shown()[0], left)
         self.assertAlmostEqual(self.shown()[2], zoomed, delta=zoomed / 100)
-        self.browser.evaluate('document.querySelector("canvas").focus()')
+        self.browser.evaluate('document.querySelector("#timeline canvas").focus()')
         self.browser.key("+")
         self.assertAlmostEqual(self.shown()[2], zoomed / 2, delta=zoomed / 100)
         self.browser.key("-")
@@ -164,12 +175,12 @@ class Page(PageTest):
 
     def test_pointing_at_an_operation_tells_of_it(self):
         x, y, width, height = self.canvas()
-        tip = 'document.querySelector(".tip:not([hidden])")?.textContent'
+        tip = 'document.querySelector("#timeline .tip:not([hidden])")?.textContent'
         told = set()
         for row in range(24, int(height), 9):
             self.browser.mouse("mouseMoved", x + 130 + (width - 130) * 0.4, y + row)
             told.add(self.browser.evaluate(tip))
-        told.discard(None)
+        told = {text for text in told if text and "message of" not in text}
         self.assertTrue(told)
         for text in told:
             self.assertRegex(text, r"(all_reduce|compute) · .*rank \d · iteration 0 · node \d+")
@@ -182,7 +193,8 @@ class Page(PageTest):
         text = self.browser.evaluate("document.body.innerText")
         for name in ("<script>window.hurt = #</script>", "quote \" ' ` \\", "right to left \u05d0\u05d1\u05d2"):
             self.assertIn(name, text)
-        self.assertEqual(self.browser.evaluate("document.querySelectorAll('script').length"), 2)
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('script').length"), 5,
+                         "two with data of the paths, two of the timeline, and the one that runs")
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('img').length"), 0)
         # The data of the timeline have them, too, the longest cut.
         for query, name in (("window.hurt", "hurt"), ("quote", "`"), ("right to left", "\u0645"), ("long long", "…")):
@@ -193,9 +205,9 @@ class Page(PageTest):
 
     def test_narrow_and_dark(self):
         light = self.browser.evaluate("getComputedStyle(document.body).backgroundColor")
-        pixel = """[...document.querySelector("canvas").getContext("2d").getImageData(5, 5, 1, 1).data].slice(0, 3)"""
+        pixel = """[...document.querySelector("#timeline canvas").getContext("2d").getImageData(5, 5, 1, 1).data].slice(0, 3)"""
         self.browser.size(400, 800, dark=True)
-        self.browser.wait('document.querySelector("canvas").clientWidth < 400')
+        self.browser.wait('document.querySelector("#timeline canvas").clientWidth < 400')
         self.browser.frame()
         dark = self.browser.evaluate("getComputedStyle(document.body).backgroundColor")
         self.assertEqual((light, dark), ("rgb(255, 255, 255)", "rgb(15, 20, 25)"))
@@ -205,7 +217,7 @@ class Page(PageTest):
                            "wide tables scroll in themselves")
 
     def test_on_paper_and_without_scripts_is_the_picture(self):
-        shown = '[".still svg", ".moving canvas", ".tools"].map(s => document.querySelector(s)?.checkVisibility() ?? false)'
+        shown = '["#timeline .still svg", "#timeline .moving canvas", ".tools"].map(s => document.querySelector(s)?.checkVisibility() ?? false)'
         self.assertEqual(self.browser.evaluate(shown), [False, True, True])
         self.browser.call("Emulation.setEmulatedMedia", media="print",
                           features=[{"name": "prefers-color-scheme", "value": "dark"}])
@@ -220,12 +232,13 @@ class Page(PageTest):
 
     def test_a_hundred_thousand_operations(self):
         html = self.page.read_text(encoding="utf-8")
-        data = json.dumps(many_operations(100_000))
-        start = html.index('id="operations">') + len('id="operations">')
+        for place, data in (("operations", many_operations(100_000)), ("messages", many_messages(20_000))):
+            start = html.index(f'id="{place}">') + len(f'id="{place}">')
+            html = html[:start] + json.dumps(data) + html[html.index("</script>", start):]
         page = self.folder / "many.html"
-        page.write_text(html[:start] + data + html[html.index("</script>", start):], encoding="utf-8")
+        page.write_text(html, encoding="utf-8")
         self.open(page)
-        note = self.browser.evaluate('document.querySelector(".moving .note").textContent')
+        note = self.browser.evaluate('document.querySelector("#timeline .moving .note").textContent')
         self.assertIn("100,000 of 123,456 operations are here, the longest; none shorter than 1 us.", note)
         # What is drawn is bounded by what there is to see: a rectangle in two pixels of each of 8 lanes, and not each of
         # 200,000 bars.
@@ -237,11 +250,22 @@ class Page(PageTest):
         self.browser.frame()
         self.assertLess(self.shown()[2], 50e9)
         self.assertTrue(0 < self.browser.evaluate("window.drawn") < 3 * 8 * width)
-        self.browser.evaluate('document.querySelector("canvas").focus()')
+        self.browser.evaluate('document.querySelector("#timeline canvas").focus()')
         for _ in range(20):
             self.browser.key("+")
-        self.browser.wait('/ ns wide/.test(document.querySelector(".range").textContent)')
+        self.browser.wait('/ ns wide/.test(document.querySelector("#timeline .range").textContent)')
         self.assertLess(self.shown()[2], 1e6)
+        # So is what is drawn of messages: of all that the first operation has on either side the slowest.
+        self.browser.key("/")
+        self.browser.type("an operation")
+        self.browser.wait("""[...document.querySelectorAll("#found button")].some(b => b.textContent.startsWith("Timeline an operation"))""")
+        self.browser.evaluate("""(() => { const draw = CanvasRenderingContext2D.prototype.lineTo; window.lines = 0;
+            CanvasRenderingContext2D.prototype.lineTo = function (...a) { ++window.lines; draw.apply(this, a); } })()""")
+        self.browser.key("ArrowDown")
+        self.browser.key("Enter")
+        self.browser.wait('document.querySelector("#timeline .range").textContent.endsWith("; messages: 400 of 20000, the slowest")')
+        self.assertIn("20,000 of 40,000 of the twin", note)
+        self.assertTrue(400 <= self.browser.evaluate("window.lines") < 5_000)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ const token = new URLSearchParams(location.search).get("token") ?? "";
 const colors = ["#4c78a8", "#f58518", "#3fa45b", "#d6606d", "#9b78c2", "#a97142", "#d67ab1", "#8a8f98"];
 const shownFor = 300; // seconds of rates
 const mostRows = 256; // of a table
+const betweenReports = 15_000; // milliseconds
 const byId = (id) => document.getElementById(id);
 
 /** An element with text and children. */
@@ -128,24 +129,82 @@ class LateRanks {
   }
 }
 
+/** The report of the record so far, which is the page that the run leaves behind: drawn when it is asked for, and at the end. */
+class Report {
+  constructor(section) {
+    this.frame = section.querySelector("iframe");
+    this.asked = 0; // drawings that were asked for
+    this.isWaiting = false;
+    this.timer = undefined;
+    byId("draw").addEventListener("click", () => this.draw());
+    byId("redraw").addEventListener("change", ({ target }) => (target.checked ? this.draw() : clearTimeout(this.timer)));
+    this.frame.addEventListener("load", () => this.loaded());
+  }
+  draw() {
+    clearTimeout(this.timer);
+    if (this.isWaiting) return;
+    this.isWaiting = true;
+    byId("drawn").textContent = "drawing";
+    // Each with an address of its own: the frame would not load the same one again.
+    this.frame.src = `report?token=${encodeURIComponent(token)}&drawing=${++this.asked}`;
+    this.frame.hidden = false;
+  }
+  loaded() {
+    if (!this.isWaiting) return;
+    this.isWaiting = false;
+    // What is not this server's has no document here: the browser's own words that it does not answer.
+    const isThere = this.frame.contentDocument !== null;
+    const when = this.hasEnded ? "of the whole run" : `drawn at ${new Date().toLocaleTimeString()}`;
+    byId("drawn").textContent = isThere ? when : "the server does not answer; at its end the run leaves its report in its folder";
+    if (!isThere) return;
+    if (this.endsLater) return this.end();
+    if (byId("redraw").checked) this.timer = setTimeout(() => this.draw(), betweenReports);
+    // Who works with it keeps what there is.
+    const inside = this.frame.contentWindow;
+    for (const kind of ["pointerdown", "keydown", "wheel"]) inside?.addEventListener(kind, () => this.keep(), { passive: true });
+  }
+  keep() {
+    if (!byId("redraw").checked || this.hasEnded) return;
+    byId("redraw").checked = false;
+    clearTimeout(this.timer);
+    byId("drawn").textContent += "; it stays as it is while you work with it";
+  }
+  /** The last one, of the whole run. */
+  end() {
+    if (this.isWaiting) return (this.endsLater = true);
+    this.endsLater = false;
+    this.hasEnded = true;
+    byId("draw").disabled = byId("redraw").disabled = true;
+    this.draw();
+  }
+}
+
+const report = new Report(byId("report"));
 const lateRanks = new LateRanks(byId("late"));
 const ports = new Rates(byId("ports")), jobs = new Rates(byId("jobs"));
 let label = null; // of the run that the rates are of
 
-function card(title, value, beneath) {
+/** What it is shows where it is pointed at. */
+function card(title, value, beneath, what) {
   const made = element("div", null, element("span", title), element("strong", value), element("small", beneath));
   made.className = "card";
+  made.title = what;
   return made;
 }
 
 function showCards(run) {
   const cards = [
-    card("Operations", `${run.operations} of ${run.operations_planned}`, "executions that have ended"),
-    card("In flight", String(run.in_flight), "communication operations"),
-    card("Messages", String(run.messages), "delivered"),
-    card("Retransmitted", `${run.retransmitted} packets`, `${run.naks} NAKs, ${run.timeouts} time-outs`),
-    card("Congestion", `${run.ecn_ce_rx} CE marks`, `${run.cnp_rx} CNPs, ${run.pause_rx} pause frames`),
-    card("Packets", String(run.packets_tx), `sent, ${run.packets_rx} received`),
+    card("Operations", `${run.operations} of ${run.operations_planned}`, "executions that have ended",
+      "executions of nodes of all ranks that have ended, of those that the run has"),
+    card("In flight", String(run.in_flight), "communication operations",
+      "communication operations of all ranks that have begun and not ended"),
+    card("Messages", String(run.messages), "delivered", "messages delivered at their destination, all ports together"),
+    card("Retransmitted", `${run.retransmitted} packets`, `${run.naks} NAKs, ${run.timeouts} time-outs`,
+      "data packets sent again, sequence-error NAKs received, and expirations of retransmission timers"),
+    card("Congestion", `${run.ecn_ce_rx} CE marks`, `${run.cnp_rx} CNPs, ${run.pause_rx} pause frames`,
+      "packets received with ECN CE, congestion notification packets received, and PFC and PAUSE frames received"),
+    card("Packets", String(run.packets_tx), `sent, ${run.packets_rx} received`,
+      "RoCEv2 packets of all ports, acknowledgements included"),
   ];
   byId("cards").replaceChildren(...cards);
 }
@@ -211,6 +270,7 @@ function showEnd({ verdict, reason, folder }) {
   box.className = `reason ${verdict === "ok" ? "good" : "bad"}`;
   box.replaceChildren(element("p", null, element("b", verdict), reason === "" ? "" : `: ${reason}`));
   if (folder !== "") {
+    report.end();
     box.append(element("p", null, "The report is ", element("code", `${folder}/report.html`), "; this serves it: ",
       element("code", `rankwire view ${folder}`)));
   }
@@ -231,7 +291,7 @@ function show(state) {
 }
 
 function listen() {
-  const events = new EventSource(`events?token=${encodeURIComponent(token)}`);
+  const events = new EventSource(`events?page=1&token=${encodeURIComponent(token)}`);
   events.addEventListener("message", ({ data }) => {
     const state = JSON.parse(data);
     byId("lost").hidden = true;

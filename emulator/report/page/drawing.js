@@ -1,7 +1,8 @@
 // Draws the timeline into its canvas.
 "use strict";
 
-const colorNames = [["--compute", "--communication"], ["--reference-compute", "--reference-communication"]];
+const colorNames = [["--compute", "--communication", "--wait"],
+  ["--reference-compute", "--reference-communication", "--wait"]]; // the last of critical paths alone
 
 /** Black or white, whichever is read more easily on a colour "#rrggbb". */
 function readableOn(color) {
@@ -46,7 +47,7 @@ function drawLane(context, operations, lane, view, y, colors) {
   const names = [];
   let runStart = 0, runEnd = -1; // pixels of operations that are too narrow to be told apart
   const flush = () => {
-    if (runEnd > runStart) context.fillRect(view.left + runStart, y, runEnd - runStart, laneHeight - 1);
+    if (runEnd > runStart) context.fillRect(view.left + runStart, y, runEnd - runStart, lane.height - 1);
     runEnd = -1;
   };
   for (let i = firstAbove(lane.ends, view.from); i < lane.rows.length && lane.starts[i] < view.to; ) {
@@ -54,7 +55,7 @@ function drawLane(context, operations, lane, view, y, colors) {
     const from = Math.max((start[row] - view.from) / perPixel, 0);
     const to = Math.min((start[row] + duration[row] - view.from) / perPixel, view.width);
     if (to - from >= 2) {
-      context.fillRect(view.left + from, y, to - from - 0.5, laneHeight - 1);
+      context.fillRect(view.left + from, y, to - from - 0.5, lane.height - 1);
       if (to - from > 50) names.push([row, from, to]);
       ++i;
       continue;
@@ -72,7 +73,7 @@ function drawLane(context, operations, lane, view, y, colors) {
   for (const [row, from, to] of names) {
     const name = operations.nameOf(row);
     const room = Math.floor((to - from - 6) / 5);
-    context.fillText(name.length > room ? name.slice(0, room - 1) + "…" : name, view.left + from + 3, y + laneHeight / 2);
+    context.fillText(name.length > room ? name.slice(0, room - 1) + "…" : name, view.left + from + 3, y + lane.height / 2);
   }
 }
 
@@ -116,7 +117,7 @@ function drawTimeline(context, operations, layout, view, marked, colors) {
       context.fillStyle = colors.text;
       const label = view.left > 100 ? `${block.rank.label} ${side.label}` : block.rank.label;
       if (view.left > 100 || side === block.sides[0]) {
-        context.fillText(label, 7, side.top + offset + laneHeight / 2 + 1, view.left - 10);
+        context.fillText(label, 7, side.top + offset + (side.lanes[0]?.height ?? laneHeight) / 2 + 1, view.left - 10);
       }
     }
   }
@@ -135,20 +136,17 @@ function drawTimeline(context, operations, layout, view, marked, colors) {
 function drawMarks(context, operations, layout, view, marked, colors) {
   for (const row of new Set(marked)) {
     if (row < 0) continue;
-    const block = layout.blocks[operations.ranks.indexOf(operations.rankOf(row))];
-    for (const lane of block.sides.flatMap((side) => side.lanes)) {
-      const time = operations.sides[lane.side].start[row];
-      let at = firstAbove(lane.starts, time) - 1;
-      while (at >= 0 && lane.starts[at] === time && lane.rows[at] !== row) --at;
-      if (at < 0 || lane.rows[at] !== row || !operations.isOn(row, lane.side)) continue;
+    operations.sides.forEach(({ start, duration }, side) => {
+      const lane = laneOf(operations, layout, row, side);
+      if (!lane) return;
       const scale = view.width / (view.to - view.from);
-      const from = Math.max((time - view.from) * scale, -2);
-      const to = Math.min((time + operations.sides[lane.side].duration[row] - view.from) * scale, view.width + 2);
-      if (to < 0 || from > view.width) continue;
+      const from = Math.max((start[row] - view.from) * scale, -2);
+      const to = Math.min((start[row] + duration[row] - view.from) * scale, view.width + 2);
+      if (to < 0 || from > view.width) return;
       context.strokeStyle = colors.bad;
       context.lineWidth = 2;
-      context.strokeRect(view.left + from, lane.top + axisHeight - view.scroll - 1, Math.max(to - from, 2), laneHeight + 1);
+      context.strokeRect(view.left + from, lane.top + axisHeight - view.scroll - 1, Math.max(to - from, 2), lane.height + 1);
       context.lineWidth = 1;
-    }
+    });
   }
 }

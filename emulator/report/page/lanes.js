@@ -7,8 +7,9 @@ const mostLanes = [2, 4];
 
 /** Executions of one rank, side and activity that rarely overlap: `starts` rises, and `ends` has the latest end so far. */
 class Lane {
-  constructor(operations, side, activity, rows) {
+  constructor(operations, side, activity, rows, height = laneHeight) {
     const { start, duration } = operations.sides[side];
+    this.height = height;
     this.side = side;
     this.activity = activity;
     this.rows = Int32Array.from(rows);
@@ -31,7 +32,10 @@ function lanesOf(operations, side, activity, rows) {
   return lists.map((list) => new Lane(operations, side, activity, list));
 }
 
-/** All lanes with their places: {blocks, height}; a block is a rank with {rank, top, bottom, sides: [{top, label, lanes}]}. */
+/**
+ * All lanes with their places: {blocks, height, blocksOf}; a block is a rank with {rank, top, bottom, sides: [{top, label,
+ * lanes}]}, and `blocksOf` tells those that a row may be in.
+ */
 function layOut(operations) {
   let y = 0;
   const blocks = operations.ranks.map((rank) => {
@@ -55,5 +59,5 @@ function layOut(operations) {
     y += rankGap;
     return block;
   });
-  return { blocks, height: y };
+  return { blocks, height: y, blocksOf: (row) => [blocks[operations.rankAt[row]]] };
 }

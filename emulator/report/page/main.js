@@ -2,7 +2,9 @@
 "use strict";
 
 const tables = pageTables();
-startSearch(tables, startTimeline(tables));
+const timeline = startTimeline(tables);
+startSearch(tables, timeline);
+startGap(timeline, startPaths(timeline));
 startTimes();
 startTraffic();
 listMetrics();

@@ -4,8 +4,8 @@
 /** In a fold at the end of the page; what is said twice in the same words once. */
 function listMetrics() {
   const told = new Map();
-  for (const head of document.querySelectorAll(".card[title], th[title]")) {
-    const name = head.matches(".card") ? head.firstElementChild.textContent : head.textContent;
+  for (const head of document.querySelectorAll(".card[title], th[title], tr[title]")) {
+    const name = head.matches("th") ? head.textContent : head.firstElementChild.textContent;
     const place = head.closest("section")?.querySelector("h2").textContent ?? "Result";
     const key = `${name}\n${head.title}`;
     if (!told.has(key)) told.set(key, { name, place, text: head.title });

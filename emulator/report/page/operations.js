@@ -84,12 +84,13 @@ class Operations {
       duration: column(`${side}_duration`),
     }));
     this.ranks = data.ranks.map(([rank, label, color]) => ({ rank, label, color, begin: 0, end: 0 }));
+    this.rankAt = new Int32Array(this.count); // by row: its place in `ranks`
     let at = 0;
-    for (const rank of this.ranks) {
+    this.ranks.forEach((rank, place) => {
       rank.begin = at;
-      while (at < this.count && this.rank[at] === rank.rank) ++at;
+      while (at < this.count && this.rank[at] === rank.rank) this.rankAt[at++] = place;
       rank.end = at;
-    }
+    });
   }
 
   isOn(row, side) {
@@ -102,7 +103,7 @@ class Operations {
     return this.names[this.name[row]];
   }
   rankOf(row) {
-    return this.ranks.find((rank) => rank.begin <= row && row < rank.end);
+    return this.ranks[this.rankAt[row]];
   }
 
   /** Row of one execution; -1 where the page has it not. */
@@ -140,9 +141,9 @@ class Operations {
   }
 }
 
-/** Null where the page has none. */
-function pageOperations() {
-  const data = document.getElementById("operations");
-  const operations = data && new Operations(JSON.parse(data.textContent));
+/** Those of an element of the page; null where it has none. */
+function pageOperations(id = "operations", Kind = Operations) {
+  const data = document.getElementById(id);
+  const operations = data && new Kind(JSON.parse(data.textContent));
   return operations?.count > 0 ? operations : null;
 }

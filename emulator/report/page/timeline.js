@@ -12,9 +12,12 @@ function element(tag, className, ...content) {
 }
 
 class Timeline {
-  constructor(operations, place) {
+  constructor(operations, place, layout = layOut(operations), what = "operations", messages = null) {
     this.operations = operations;
-    this.layout = layOut(operations);
+    this.layout = layout;
+    this.what = what;
+    this.messages = messages; // by side
+    this.lines = []; // of messages, as they are drawn
     this.view = { from: 0, to: operations.end, left: 120, width: 100, height: 100, scroll: 0 };
     this.hovered = this.chosen = -1;
     this.pointers = new Map();
@@ -35,7 +38,7 @@ class Timeline {
     this.canvas = element("canvas", "");
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "application");
-    this.canvas.setAttribute("aria-label", "Timeline of operations. Plus and minus zoom, arrows move, 0 shows all; the " +
+    this.canvas.setAttribute("aria-label", `Timeline of ${this.what}. Plus and minus zoom, arrows move, 0 shows all; the ` +
       "search field and the tables above and below lead to single operations.");
     this.tip = element("div", "tip");
     this.tip.hidden = true;
@@ -46,9 +49,10 @@ class Timeline {
     const note = element("p", "note", "Wheel or +/- zoom, dragging or arrows move, a double click shows all.");
     if (this.operations.leftOut > 0) {
       const all = this.operations.count + this.operations.leftOut;
-      note.append(` ${this.operations.count.toLocaleString("en")} of ${all.toLocaleString("en")} operations are here, ` +
+      note.append(` ${this.operations.count.toLocaleString("en")} of ${all.toLocaleString("en")} ${this.what} are here, ` +
         `the longest; none shorter than ${formatTime(this.operations.shortest)}.`);
     }
+    if (this.messages) note.append(this.aboutMessages());
     this.root = element("div", "moving", note, bar, element("div", "plot", this.canvas, this.tip), this.told);
     place.prepend(this.root);
     this.context = this.canvas.getContext("2d", { alpha: false });
@@ -91,7 +95,23 @@ class Timeline {
       drawTimeline(this.context, this.operations, this.layout, this.view, [this.hovered, this.chosen], this.colors);
       const { from, to } = this.view;
       this.range.textContent = `${formatTime(from, 9)} to ${formatTime(to, 9)}, ${formatTime(to - from)} wide`;
+      if (this.messages) this.drawMessages();
     });
+  }
+  /** Of what is pointed at, chosen, or most of what is seen. */
+  drawMessages() {
+    const rows = largeRows(this.operations, this.layout, this.view);
+    for (const row of [this.hovered, this.chosen]) if (row >= 0) rows.add(row);
+    const { lines, all } = linesOf(this.operations, this.layout, this.view, this.messages, rows);
+    this.lines = lines;
+    drawMessages(this.context, this.view, this.messages, lines, this.colors);
+    if (all > 0) this.range.append(`; messages: ${all > mostLines ? `${mostLines} of ${all}, the slowest` : all}`);
+  }
+  aboutMessages() {
+    const there = this.messages.flatMap((of, side) => (of
+      ? [`${of.count.toLocaleString("en")} of ${of.all.toLocaleString("en")} of the ${this.operations.sides[side].label}`] : []));
+    return " Lines are messages, from the sender to a dot at the receiver, of the operation that is pointed at or chosen, or is " +
+      `most of what is seen; the slowest are here: ${there.join(", ")}. Of red ones something was sent again.`;
   }
 
   /** Shows the times from `from` on, as long as `length` lets, within those of the run. */
@@ -180,16 +200,18 @@ class Timeline {
     if (x < this.view.left || y < axisHeight) return nothing;
     const at = y - axisHeight + this.view.scroll;
     const block = this.layout.blocks.find(({ top, bottom }) => top <= at && at < bottom);
-    const lane = block?.sides.flatMap(({ lanes }) => lanes).find(({ top }) => top <= at && at < top + laneHeight);
-    if (!lane) return nothing;
-    const { start, duration } = this.operations.sides[lane.side];
+    const lanes = block?.sides.flatMap(({ lanes }) => lanes).filter(({ top, height }) => top <= at && at < top + height) ?? [];
+    if (lanes.length === 0) return nothing;
+    const { start, duration } = this.operations.sides[lanes[0].side];
     const candidates = (slack) => {
       const from = this.timeAt(x - slack), to = this.timeAt(x + slack), found = { row: -1, count: 0 };
-      for (let i = firstAbove(lane.ends, from); i < lane.rows.length && lane.starts[i] <= to; ++i) {
-        const row = lane.rows[i];
-        if (start[row] + duration[row] < from) continue;
-        ++found.count;
-        if (found.row < 0 || duration[row] > duration[found.row]) found.row = row;
+      for (const lane of lanes) {
+        for (let i = firstAbove(lane.ends, from); i < lane.rows.length && lane.starts[i] <= to; ++i) {
+          const row = lane.rows[i];
+          if (start[row] + duration[row] < from) continue;
+          ++found.count;
+          if (found.row < 0 || duration[row] > duration[found.row]) found.row = row;
+        }
       }
       return found;
     };
@@ -199,9 +221,10 @@ class Timeline {
 
   hover(event) {
     const { row, count } = event && event.pointerType !== "touch" ? this.hit(event.offsetX, event.offsetY) : { row: -1 };
-    this.tip.hidden = row < 0;
-    if (row >= 0) {
-      this.tip.replaceChildren(...this.describe(row));
+    const line = event && row < 0 ? lineAt(this.lines, event.offsetX, event.offsetY) : undefined;
+    this.tip.hidden = row < 0 && !line;
+    if (!this.tip.hidden) {
+      this.tip.replaceChildren(...(line ? describeMessage(this.operations, this.messages, line) : this.describe(row)));
       if (count > 1) this.tip.append(element("p", "note", `the longest of ${count} here; zoom in to tell them apart`));
       const room = this.canvas.parentElement.clientWidth - this.tip.offsetWidth;
       this.tip.style.left = `${Math.max(Math.min(event.offsetX + 12, room), 0)}px`;
@@ -243,6 +266,12 @@ class Timeline {
     }
     const line = element("div", "note");
     what.forEach((part, i) => line.append(i > 0 ? " · " : "", part));
+    operations.sides.forEach(({ label }, side) => {
+      const of = this.messages?.[side], own = of?.ofRow.get(row);
+      if (!own) return;
+      const sent = own.filter((i) => of.from[i] === row).length;
+      list.append(element("dt", "", `messages, ${label}`), element("dd", "", `${sent} sent, ${own.length - sent} received, of those that are here`));
+    });
     return [element("strong", "", isolated(operations.nameOf(row))), line, list];
   }
 
@@ -308,7 +337,7 @@ function startTimeline(tables) {
   if (operations === null) return null;
   const place = document.getElementById("timeline");
   place.classList.add("live");
-  const timeline = new Timeline(operations, place);
+  const timeline = new Timeline(operations, place, layOut(operations), "operations", pageMessages());
   for (const table of tables) linkRows(table, timeline);
   return timeline;
 }

@@ -1,0 +1,18 @@
+// The gap between a run and its reference as a picture: from the one to the other, cause by cause.
+#pragma once
+
+#include <string>
+
+#include "emulator/diagnosis/critical_path.h"
+#include "emulator/diagnosis/waterfall.h"
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+
+/// A picture that begins with the reference and ends with the emulated side, of whose `path` the waterfall is, and the
+/// table of what it shows. Parts that made the run longer rise, others go down, what nobody knows comes last and is
+/// hatched. Each says what it is and leads to its row; for scripts `data-parts` has where in the run most of it
+/// happened. Empty where there is no gap.
+std::string html_waterfall(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall);
+
+}  // namespace rankwire
