@@ -93,6 +93,16 @@ class TraceCheck(RankwireTest):
         wrong = rankwire("trace", "check", prefix, "--element-size", "2")
         self.assert_one_line_error(wrong, USAGE, "--element-size 2")
 
+    def test_a_folder_in_place_of_a_trace_is_told(self):
+        prefix = self.write([chakra.Node(1, "gemm", duration_us=5)], [chakra.Node(1, "gemm", duration_us=5)])
+        file = self.folder / "w.1.et"
+        file.unlink()
+        file.mkdir()
+        for verb in (("check",), ("inspect",), ("synthesize", "--out", self.folder / "new/w")):
+            process = rankwire("trace", verb[0], prefix, *verb[1:])
+            self.assert_one_line_error(process, USAGE, f"{file}: is a directory, not a trace")
+        self.assertFalse((self.folder / "new").exists())
+
 
 class TraceParts(RankwireTest):
     def setUp(self):
