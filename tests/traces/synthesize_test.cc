@@ -180,6 +180,14 @@ TEST(Synthesize, RefusesARoleThatIsNotThereAlsoWhereNothingGrows) {
   EXPECT_THAT([&] { Synthesized(model, {.role = 99}); }, ThrowsMessage<Error>(HasSubstr("--role 99: the model has")));
 }
 
+// A byte of zero is a frame of no bytes, which is a node without id and type.
+TEST(Synthesize, RefusesAFileOfZeros) {
+  const Nodes sums = {collective(1, "sum").size(64)};
+  const TraceSet set({sums, sums});
+  std::ofstream(set.file(1), std::ios::binary) << std::string(4096, '\0');
+  EXPECT_THAT([&] { learned({&set}); }, ThrowsMessage<Error>(HasSubstr(set.file(1) + ": node 0 has no type")));
+}
+
 TEST(Synthesize, KeepsMessagesApartThatCross) {
   // What is sent first is taken last.
   const TraceSet set(
