@@ -126,6 +126,13 @@ class Inference(RankwireTest):
         process = rankwire("simulate", self.configuration(configuration(inference)), "--out", self.folder / "wrong")
         self.assert_one_line_error(process, USAGE, "requests.csv:2: '1,40' is not the time of arrival")
 
+    def test_a_training_step_has_no_requests(self):
+        step = {"workload": {"generate": {"layers": 1, "hidden": 64, "vocabulary": 100, "tensor_parallel": 1}}}
+        ports = {"ports": {"count": 2, "device": "memory", "rate": "10Gbps"}}
+        for objective in ({"slo": {"ttft": "1s"}}, {"limits": {"ttft_p99": "1s"}}):
+            process = rankwire("check", self.configuration(step | ports | objective))
+            self.assert_one_line_error(process, USAGE, f"{next(iter(objective))}: the traces say nothing of requests")
+
     def test_limits_and_comparison(self):
         config = configuration(service(), limits={"ttft_p99": "1s", "attainment": "100%", "goodput": 1})
         self.call("simulate", config, "--twin", out="fast")

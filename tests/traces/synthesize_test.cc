@@ -185,7 +185,7 @@ TEST(Synthesize, RefusesAFileOfZeros) {
   const Nodes sums = {collective(1, "sum").size(64)};
   const TraceSet set({sums, sums});
   std::ofstream(set.file(1), std::ios::binary) << std::string(4096, '\0');
-  EXPECT_THAT([&] { learned({&set}); }, ThrowsMessage<Error>(HasSubstr(set.file(1) + ": node 0 has no type")));
+  EXPECT_THAT([&] { learned({&set}); }, ThrowsMessage<Error>(HasSubstr(set.file(1) + ": node 0 \"\" has no type")));
 }
 
 TEST(Synthesize, KeepsMessagesApartThatCross) {
