@@ -42,11 +42,6 @@ std::vector<LimitInfo> limit_infos(const LimitsConfig& limits) {
 }
 
 void require_limited_operations(const RunConfig& config, const Workload& workload) {
-  const auto& slo = config.slo;
-  if (slo && (slo->ttft || slo->tpot || slo->latency) && workload.marks.empty()) {
-    fail_key(config.places, "slo",
-             "the traces say nothing of requests (attributes request_arrival, request_token), so none could keep it");
-  }
   if (!config.limits) return;
   const LimitsConfig& limits = *config.limits;
   const bool of_requests =

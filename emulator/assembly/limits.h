@@ -13,8 +13,8 @@ namespace rankwire {
 /// Those that are set, in the order of the keys.
 std::vector<LimitInfo> limit_infos(const LimitsConfig& limits);
 
-/// Throws Error(kInput), with the key's place, for a limit of operations that no rank carries out, which could
-/// not be kept, and for objectives of requests where the traces have none.
+/// Throws Error(kInput), with the key's place, for a limit of operations that no rank carries out: it could not be
+/// kept.
 void require_limited_operations(const RunConfig& config, const Workload& workload);
 
 }  // namespace rankwire
