@@ -247,6 +247,19 @@ struct TraceModelFile : ::testing::Test {
   }
 };
 
+// Whoever edits a model by hand learns which line no longer is JSON.
+TEST_F(TraceModelFile, NamesTheLineThatIsNoJson) {
+  const auto refuse = [&](const std::string& json, const std::string& error) {
+    std::ofstream(path) << json;
+    EXPECT_THAT([&] { read_model(path); }, ThrowsMessage<Error>(::testing::StartsWith(path + error))) << json;
+  };
+  refuse("", ":1: is no model of traces: it ends too early, being empty");
+  refuse("{\"rankwire_trace_model\": 1,\n\"families\": [\n{\"ranks\": 8,",
+         ":3: is no model of traces: it ends too early");
+  refuse("{\"rankwire_trace_model\": 1,\n\"families\": NaN}", ":2: is no model of traces: syntax error");
+  refuse("{\"rankwire_trace_model\": 1e999}", ": is no model of traces: number overflow");
+}
+
 TEST_F(TraceModelFile, ReadsAsItWasWritten) {
   const TrainingSet set(2, 5);
   const TraceModel model = learned({&set});
