@@ -243,6 +243,13 @@ class Synthesis(TraceSharing):
             self.assert_one_line_error(process, USAGE, f"{option}: ", "--force writes them")
         process = rankwire("trace", "synthesize", prefix, "--ranks", 12, "--out", self.folder / "w")
         self.assert_one_line_error(process, USAGE, "a multiple or a whole part")
+        held = self.generated("held")
+        first = pathlib.Path(f"{held}.0.et")
+        first.write_bytes(first.read_bytes()[:-1])
+        for against, text in ((self.folder / "nothing", "nothing.<rank>.et"), (held, "held.0.et: frame ")):
+            process = rankwire("trace", "synthesize", prefix, "--against", against, "--out", self.folder / "new/w")
+            self.assert_one_line_error(process, USAGE, text)
+            self.assertFalse((self.folder / "new").exists())
 
     def test_a_model_whose_ranks_do_not_fit_together(self):
         """Two ranks, a message of 8 B from the first to the second, and a collective of both."""
