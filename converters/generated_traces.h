@@ -22,6 +22,8 @@ struct GeneratedTraces {
 struct WrongModel {
   std::string key;   ///< of `workload.generate`
   std::string text;  ///< what is wrong with its value
+  /// What the value was to be a multiple of, "" where that is not what is wrong: keys of `workload.generate`.
+  std::string divisors = "";
 };
 
 /// What the names of nodes of a step begin with: "step3.", or nothing where there is but one.

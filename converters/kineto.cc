@@ -288,6 +288,7 @@ uint32_t KinetoNames::index_of(std::string_view name) {
 
 KinetoTrace read_kineto(const std::string& path, Warnings& warnings) {
   ByteStream bytes(path);
+  bytes.skip_byte_order_mark();
   KinetoReader reader(path, warnings);
   for (std::string_view text = bytes.peek(1); !text.empty(); text = bytes.peek(1)) {
     reader.feed(text);

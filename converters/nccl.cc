@@ -11,6 +11,7 @@ namespace {
 /// Lines of logs begin with a host or a time, records with their object.
 bool has_records(const std::string& path) {
   ByteStream bytes(path);
+  bytes.skip_byte_order_mark();
   const std::string_view head = bytes.peek(1);
   const size_t first = head.find_first_not_of(" \t\r\n");
   return first != head.npos && head[first] == '{';

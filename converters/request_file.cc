@@ -6,10 +6,12 @@
 #include <chrono>
 #include <fstream>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/input_file.h"
+#include "base/printable.h"
 
 namespace rankwire {
 namespace {
@@ -26,6 +28,12 @@ std::string_view trimmed_cell(std::string_view text) {
   return text.substr(0, text.find_last_not_of(kBlanks) + 1);
 }
 
+/// As much of a text as tells which it is, on one line.
+std::string quoted(std::string_view text) {
+  constexpr size_t kMost = 80;
+  return printable_line(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
+}
+
 /// A whole number without a sign that takes up all of `text`.
 std::optional<int64_t> whole_number(std::string_view text) {
   int64_t value = 0;
@@ -34,11 +42,12 @@ std::optional<int64_t> whole_number(std::string_view text) {
   return value;
 }
 
-/// "12" or "12.345" in microseconds; further digits are cut off.
+/// "12" or "12.345" in microseconds; further digits are cut off. No more than a quarter of what fits, so that
+/// differences do.
 std::optional<int64_t> micros_of(std::string_view text) {
   const size_t point = text.find('.');
   const auto whole = whole_number(text.substr(0, point));
-  if (text.empty() || !whole || *whole > INT64_MAX / kMicros - 1) return std::nullopt;
+  if (text.empty() || !whole || *whole > INT64_MAX / kMicros / 4) return std::nullopt;
   if (point == std::string_view::npos) return *whole * kMicros;
   std::string digits(text.substr(point + 1));
   if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
@@ -98,7 +107,7 @@ int64_t tokens_of(const std::string& place, const char* what, std::string_view t
   constexpr int64_t kMost = 1 << 24;
   const auto tokens = whole_number(text);
   if (!tokens || *tokens < 1 || *tokens > kMost)
-    fail_input("{}: {} tokens are '{}', must be a whole number of 1 to {}", place, what, text, kMost);
+    fail_input("{}: {} tokens are '{}', must be a whole number of 1 to {}", place, what, quoted(text), kMost);
   return *tokens;
 }
 
@@ -108,6 +117,8 @@ std::vector<ServedRequest> read_requests(const std::string& file, size_t most) {
   std::ifstream in = open_input(file, "a CSV file of requests");
   std::vector<ServedRequest> requests;
   std::optional<int64_t> begin;
+  int64_t last = 0;
+  bool first_is_date = false;
   size_t number = 0;
   for (std::string line; requests.size() < most && std::getline(in, line);) {
     ++number;
@@ -117,20 +128,25 @@ std::vector<ServedRequest> read_requests(const std::string& file, size_t most) {
     const auto fields = fields_of(line);
     if (!fields)
       fail_input("{}: '{}' is not the time of arrival, input tokens and output tokens, as in 12.5,1024,128", place,
-                 trimmed_cell(line).substr(0, 80));
-    auto micros = micros_of((*fields)[0]);
-    if (!micros) micros = micros_of_date((*fields)[0]);
+                 quoted(trimmed_cell(line)));
+    const std::string_view time = (*fields)[0];
+    auto micros = micros_of(time);
+    const bool is_date = !micros;
+    if (is_date) micros = micros_of_date(time);
     const bool is_heading = number == 1 && !micros && std::ranges::none_of(*fields, is_number);
     if (is_heading) continue;
     if (!micros)
       fail_input("{}: '{}' is neither seconds, such as 12.5, nor a time, such as 2023-11-16 18:17:03.97", place,
-                 (*fields)[0]);
-    if (!begin) begin = *micros;
-    const Duration before = requests.empty() ? Duration() : requests.back().arrival;
+                 quoted(time));
+    if (!begin) begin = last = *micros, first_is_date = is_date;
+    if (is_date != first_is_date)
+      fail_input("{}: '{}' is {}, but the first request has {}; write all times in one way", place, quoted(time),
+                 is_date ? "a date" : "a number of seconds", is_date ? "a number of seconds" : "a date");
+    // Before they are a Duration, which has room for 10^6 s, but not for a date.
+    if (*micros < last) fail_input("{}: arrives before the request of the line before it; sort the file", place);
     if (*micros - *begin > kLatestMicros) fail_input("{}: arrives later than 10^6 s after the first request", place);
-    const Duration arrival = microseconds(*micros - *begin);
-    if (arrival < before) fail_input("{}: arrives before the request of the line before it; sort the file", place);
-    requests.push_back({.arrival = arrival,
+    last = *micros;
+    requests.push_back({.arrival = microseconds(*micros - *begin),
                         .input = tokens_of(place, "input", (*fields)[1]),
                         .output = tokens_of(place, "output", (*fields)[2])});
   }

@@ -14,6 +14,7 @@ constexpr std::string_view kBlanks = " \t\r\v\f";
 std::string read_text_file(const std::string& path) {
   constexpr size_t kMost = size_t{1} << 30;
   ByteStream bytes(path);
+  bytes.skip_byte_order_mark();
   size_t size = 1 << 20;
   std::string_view text = bytes.peek(size);
   while (text.size() >= size && size < kMost) text = bytes.peek(size = std::min(2 * size, kMost));

@@ -13,8 +13,8 @@
 
 namespace rankwire {
 
-/// The whole file, plain, gzip or zstd. Throws Error(kInput) naming the file when it cannot be read or is larger than
-/// 1 GiB.
+/// The whole file, plain, gzip or zstd, without a byte order mark before it. Throws Error(kInput) naming the file when
+/// it cannot be read or is larger than 1 GiB.
 std::string read_text_file(const std::string& path);
 
 /// Words separated by blanks.
@@ -58,7 +58,7 @@ class StreamedLines {
   static constexpr size_t kLongest = 16u << 20;
 
   /// Throws Error(kInput) that names the file when it cannot be opened.
-  explicit StreamedLines(const std::string& path) : path_(path), bytes_(path) {}
+  explicit StreamedLines(const std::string& path) : path_(path), bytes_(path) { bytes_.skip_byte_order_mark(); }
 
   /// False at the end. Without what ends the line; valid until the next call. Throws Error(kInput) naming the file when
   /// it cannot be read on.

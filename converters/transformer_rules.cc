@@ -40,7 +40,8 @@ class TransformerRules {
   }
   void positive(const char* key, int64_t value) { refuse_if(value < 1, key, "is {}, must be at least 1", value); }
   void multiple(const char* key, int64_t value, const char* parts_key, int64_t parts) {
-    refuse_if(value % parts != 0, key, "{} is not a multiple of {} {}", value, parts_key, parts);
+    if (value % parts == 0 || wrong_) return;
+    wrong_ = {key, fmt::format("{} is not a multiple of {} {}", value, parts_key, parts), parts_key};
   }
 
   void check_ranges() {

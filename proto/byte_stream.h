@@ -45,6 +45,11 @@ class ByteStream {
     begin_ += size;
     offset_ += size;
   }
+  /// Goes past the byte order mark that Windows' programs put before a text in UTF-8, where one comes next.
+  void skip_byte_order_mark() {
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";
+    if (peek(kMark.size()).starts_with(kMark)) skip(kMark.size());
+  }
   /// Of the next byte, in the decompressed stream.
   uint64_t offset() const noexcept { return offset_; }
   /// Why there are no more bytes although the file has not ended properly, or "".

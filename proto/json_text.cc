@@ -20,6 +20,7 @@ simdjson::padded_string read_json_text(const std::string& path, ByteStream& byte
 
 simdjson::padded_string read_json_text(const std::string& path) {
   ByteStream bytes(path);
+  bytes.skip_byte_order_mark();
   return read_json_text(path, bytes);
 }
 

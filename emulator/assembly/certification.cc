@@ -141,7 +141,7 @@ RunConfig certified_run(const RunConfig& config, Duration time) {
   small.impairments.clear();
   small.embedded_switch.loss_ppm = 0;
   if (small.fabric) small.fabric->failures.clear();
-  small.limits.reset();
+  small.limits.reset(), small.slo.reset();
   small.simulation = {.fidelity = {}};
   small.capture.reset(), small.fabric_interval.reset(), small.rate_interval.reset();
   small.device_counters.clear();

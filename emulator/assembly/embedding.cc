@@ -121,7 +121,7 @@ RunConfig small_run(const RunConfig& config, const std::string& prefix, uint32_t
   small.workload = {.traces = {prefix}, .iterations = kIterations};
   small.jobs.clear();
   small.background.clear();
-  small.limits.reset();
+  small.limits.reset(), small.slo.reset();
   small.compute = defaults.compute;
   small.concurrency = defaults.concurrency;
   small.collectives = {.chunk = config.collectives.chunk};

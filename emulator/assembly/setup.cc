@@ -213,6 +213,15 @@ void warn_of_local_traffic(Setup& setup) {
   }
 }
 
+/// Objectives may be of a configuration for several workloads, so that they are no error where no request is.
+void note_unused_objectives(Setup& setup) {
+  const auto& slo = setup.config.slo;
+  if (!slo || !(slo->ttft || slo->tpot || slo->latency) || !setup.workload.marks.empty()) return;
+  setup.warnings.push_back(
+      setup.config.places.of("slo") +
+      " has no effect: the traces say nothing of requests (attributes request_arrival, request_token)");
+}
+
 /// A request arrives once in each iteration of its job.
 void require_single_arrivals(const Setup& setup) {
   std::map<std::pair<JobId, int64_t>, RankId> arrived;
@@ -271,6 +280,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
     setup.workload = load_jobs(setup, folder);
   }
   require_limited_operations(config, setup.workload);
+  note_unused_objectives(setup);
   require_single_arrivals(setup);
   if (!config.ports.empty()) setup.placement = place_workload(setup);
   apply_compute_model(setup);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <optional>
@@ -58,6 +59,24 @@ std::filesystem::path begin_output(const std::string& prefix) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
+ReadSet read_files(const TraceFileSet& files, const CheckOptions& options, std::atomic<uint64_t>& done,
+                   Findings& findings) {
+  check_can_be_held(files);
+  ReadSet read;
+  read.set = read_set(files, options, findings, done);
+  read.matches = match_operations(read.set, findings);
+  return read;
+}
+
+/// One line for all that is wrong between the ranks, since figures look the same with it.
+void warn_of_errors(const TraceFileSet& files, const Findings& findings, Warnings& warnings) {
+  const auto is_error = [](const Finding& finding) { return finding.severity() == Severity::kError; };
+  const auto first = std::ranges::find_if(findings.list(), is_error);
+  if (first == findings.list().end()) return;
+  warnings.push_back(fmt::format("{}: {} ({}); figures are of what is there, see rankwire trace check", files.name,
+                                 first->what, first->symptom->code));
+}
+
 [[noreturn]] void fail_several(const TraceFileSet& first, const TraceFileSet& second) {
   fail_input("{} and {} are two sets of traces, name one", first.name, second.name);
 }
@@ -97,18 +116,16 @@ void for_each_set(const TraceInputs& inputs,
 }
 
 ReadSet read_files(const TraceFileSet& files, const CheckOptions& options, std::atomic<uint64_t>& done) {
-  check_can_be_held(files);
   Findings unused;
-  ReadSet read;
-  read.set = read_set(files, options, unused, done);
-  read.matches = match_operations(read.set, unused);
-  return read;
+  return read_files(files, options, done, unused);
 }
 
 Inspection inspect_files(const TraceFileSet& files, const CheckOptions& options, const TimingOptions& times,
-                         bool by_rank, std::atomic<uint64_t>& done) {
+                         bool by_rank, std::atomic<uint64_t>& done, Warnings& warnings) {
   if (by_rank || bytes_of_files(files) > kMostHeldBytes) return inspect_by_rank(files, options, times, done);
-  const ReadSet read = read_files(files, options, done);
+  Findings findings;
+  const ReadSet read = read_files(files, options, done, findings);
+  warn_of_errors(files, findings, warnings);
   return inspect(read.set, read.matches, times);
 }
 

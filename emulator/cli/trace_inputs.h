@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/error.h"
 #include "base/new_folder.h"
 #include "emulator/cli/trace_commands.h"
 #include "emulator/traces/check.h"
@@ -26,9 +27,10 @@ struct ReadSet {
 void for_each_set(const TraceInputs& inputs,
                   const std::function<void(const TraceFileSet& files, std::atomic<uint64_t>& done)>& read);
 ReadSet read_files(const TraceFileSet& files, const CheckOptions& options, std::atomic<uint64_t>& done);
-/// What a set holds; rank by rank where it is asked for, or the files are too large to be held at once.
+/// What a set holds; rank by rank where it is asked for, or the files are too large to be held at once. Held at once,
+/// the first error between its ranks becomes a warning.
 Inspection inspect_files(const TraceFileSet& files, const CheckOptions& options, const TimingOptions& times,
-                         bool by_rank, std::atomic<uint64_t>& done);
+                         bool by_rank, std::atomic<uint64_t>& done, Warnings& warnings);
 /// All sets, with progress. Throws Error(kInput) when there is nothing to read.
 std::vector<ReadSet> read_sets(const TraceInputs& inputs);
 /// The only one. Throws Error(kInput) when there are several, or a file cannot be read to its end.

@@ -22,19 +22,21 @@ struct InspectedSet {
   std::string folder;  ///< as of TraceFileSet
 };
 
-std::vector<InspectedSet> inspect_sets(const TraceInputs& inputs, const TraceInspectRequest& request) {
+std::vector<InspectedSet> inspect_sets(const TraceInputs& inputs, const TraceInspectRequest& request,
+                                       Warnings& warnings) {
   const CheckOptions options = check_options(inputs);
   const TimingOptions times = timing_options(inputs, request.times);
   std::vector<InspectedSet> list;
   for_each_set(inputs, [&](const TraceFileSet& files, std::atomic<uint64_t>& done) {
-    list.push_back({inspect_files(files, options, times, request.by_rank, done), files.folder});
+    list.push_back({inspect_files(files, options, times, request.by_rank, done, warnings), files.folder});
   });
   return list;
 }
 
 /// The only one of `paths`, which option `option` wants.
-Inspection inspect_one(const TraceInputs& inputs, const TraceInspectRequest& request, const char* option) {
-  std::vector<InspectedSet> sets = inspect_sets(inputs, request);
+Inspection inspect_one(const TraceInputs& inputs, const TraceInspectRequest& request, const char* option,
+                       Warnings& warnings) {
+  std::vector<InspectedSet> sets = inspect_sets(inputs, request, warnings);
   if (sets.size() > 1)
     fail_input("{}: {} and {} are two sets of traces, name one", option, sets[0].inspection.name,
                sets[1].inspection.name);
@@ -70,16 +72,17 @@ int inspect_traces(const TraceInspectRequest& request) {
   const bool is_one = !request.html.empty() || !request.against.empty();
   std::vector<InspectedSet> sets;
   std::optional<Inspection> other;
+  Warnings warnings;
   if (is_one) {
     const char* const option = request.html.empty() ? "--against" : "--html";
-    sets.push_back({inspect_one(request.inputs, request, option), ""});
+    sets.push_back({inspect_one(request.inputs, request, option, warnings), ""});
   } else {
-    sets = inspect_sets(request.inputs, request);
+    sets = inspect_sets(request.inputs, request, warnings);
   }
   if (!request.against.empty()) {
     TraceInputs inputs = request.inputs;
     inputs.paths = request.against;
-    other = inspect_one(inputs, request, "--against");
+    other = inspect_one(inputs, request, "--against", warnings);
   }
   int status = other ? log_unreadable(*other) : 0;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -98,6 +101,7 @@ int inspect_traces(const TraceInspectRequest& request) {
     }
   }
   if (request.inputs.form == OutputForm::kJson) print_json({{"sets", list}});
+  for (const std::string& warning : warnings) log_warning(warning);
   return status;
 }
 

@@ -71,6 +71,15 @@ const char* end_text(bool is_minimal) {
   return "a limit ended the search, more may go: see --tries and --time\n";
 }
 
+/// What the command could not show, and what could not be opened. Throws Error(kInput).
+void check_request(const TraceShrinkRequest& request) {
+  if (request.keep.find("{}") == std::string::npos && !command_words(request.keep).empty())
+    fail_input(
+        "--keep: names no {{}}, in whose place the candidate stands, so that it would be the same for all of them");
+  if (!request.bundle.empty() && !request.bundle.ends_with(".tar.zst"))
+    fail_input("--bundle: {} is to be an archive of tar and zstd; name it FILE.tar.zst", request.bundle);
+}
+
 std::string outcome_of(const Trial& trial) {
   if (!trial.problem.empty()) return trial.problem;
   return trial.status ? fmt::format("ended with status {}", *trial.status) : "did not end in time";
@@ -79,6 +88,7 @@ std::string outcome_of(const Trial& trial) {
 }  // namespace
 
 int shrink_traces(const TraceShrinkRequest& request) {
+  check_request(request);
   for (const char* ending : {".0.et", ".json", ".yaml", ".tries.csv"}) check_is_absent("--out", request.out + ending);
   if (!request.bundle.empty()) check_is_absent("--bundle", request.bundle);
   const TrialOptions options{.command = command_words(request.keep),
@@ -86,7 +96,10 @@ int shrink_traces(const TraceShrinkRequest& request) {
                              .patience = milliseconds_option("--patience", request.patience)};
   const auto deadline = std::chrono::steady_clock::now() + milliseconds_option("--time", request.time);
   const ShrinkConfig config(request.config);
-  const ReadSet read = read_one_set(request.inputs);
+  const ReadSet read = [&] {
+    const FilesStopOnSignal stops;  // reading; behind it a signal ends the search
+    return read_one_set(request.inputs);
+  }();
   check_prefix(request.out);
   const NewFolder folder(fs::path(request.out).parent_path());  // goes again where nothing is found
   check_can_be_written(request);

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "emulator/cli/trace_inputs.h"
@@ -62,10 +64,24 @@ void check_made(const TraceSynthesizeRequest& request) {
   }
 }
 
-/// Of the set at `prefix` to each of the others that has as many ranks.
-std::vector<Likeness> likenesses(const TraceSynthesizeRequest& request, uint32_t ranks) {
-  std::vector<std::string> held = request.against.empty() ? request.inputs.paths : request.against;
-  if (held.empty()) return {};
+/// Throws Error(kInput) when a file cannot be read to its end, for what it would be like is not known then.
+std::vector<ReadSet> read_those(const TraceSynthesizeRequest& request, const std::vector<std::string>& paths) {
+  if (paths.empty()) return {};
+  TraceInputs inputs = request.inputs;
+  inputs.paths = paths;
+  std::vector<ReadSet> sets = read_sets(inputs);
+  for (const ReadSet& read : sets) {
+    for (const RankFacts& facts : read.set.ranks) {
+      if (!facts.unreadable.empty()) fail_input("{}", facts.unreadable);
+    }
+  }
+  return sets;
+}
+
+/// Of the set at --out to each of the others that has as many ranks: `against`, or those that were learned from.
+std::vector<Likeness> likenesses(const TraceSynthesizeRequest& request, uint32_t ranks, std::vector<ReadSet> against) {
+  if (request.against.empty()) against = read_those(request, request.inputs.paths);
+  if (against.empty()) return {};
   TraceInputs inputs = request.inputs;
   TimingOptions options = timing_options(inputs, request.times);
   options.scheduled = true;  // what is made has no start times
@@ -73,10 +89,8 @@ std::vector<Likeness> likenesses(const TraceSynthesizeRequest& request, uint32_t
   inputs.groups = "";
   const ReadSet made = read_one_set(inputs);
   const Inspection of_made = inspect(made.set, made.matches, options);
-  inputs.paths = held;
-  inputs.groups = request.inputs.groups;
   std::vector<Likeness> list;
-  for (const ReadSet& other : read_sets(inputs)) {
+  for (const ReadSet& other : against) {
     if (other.set.ranks.size() != ranks) {
       if (!request.against.empty())
         log_warning(fmt::format("{} has {} ranks, not {}, and is not compared", other.set.files.name,
@@ -96,7 +110,11 @@ int synthesize_traces(const TraceSynthesizeRequest& request) {
   if (request.out.empty() && !(learns && !request.model.empty()))
     fail_input("--out names the traces to be made; with TRACES and --model alone the model is written");
   std::optional<OutputFolder> folder;
-  if (!request.out.empty()) folder.emplace(request.out);
+  std::vector<ReadSet> against;
+  if (!request.out.empty()) {
+    against = read_those(request, request.against);  // what cannot be read is told before anything is made
+    folder.emplace(request.out);
+  }
   const TraceModel model = learns ? learn(request.inputs) : read_model(request.model);
   if (learns && !request.model.empty()) write_model(model, request.model);
   if (request.family >= model.families.size())
@@ -130,7 +148,7 @@ int synthesize_traces(const TraceSynthesizeRequest& request) {
       text += fmt::format("groups of role {} have grown or shrunk\n", *made.role);
     }
     json["likeness"] = nlohmann::ordered_json::array();
-    const std::vector<Likeness> list = likenesses(request, made.ranks);
+    const std::vector<Likeness> list = likenesses(request, made.ranks, std::move(against));
     if (!list.empty()) text += "\n" + likeness_header();
     for (const Likeness& likeness : list) {
       json["likeness"].push_back(to_json(likeness));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <sstream>
+#include <string>
 #include <string_view>
 
 #include "converters/storage.h"
@@ -21,13 +23,28 @@ struct Description {
   [[noreturn]] void fail(const std::string& key, fmt::format_string<Args...> format, Args&&... args) const {
     fail_key(root, prefix + key, format, std::forward<Args>(args)...);
   }
+  /// Whether the key, of this level, is written, and not one of those for which `model` stands.
+  bool has(const std::string& key) const {
+    const Tree& keys = prefix.empty() ? root : nearest(root, prefix.substr(0, prefix.size() - 1));
+    const Tree *const value = keys.find(key), *const preset = keys.find("model");
+    return value != nullptr && (preset == nullptr || value->origin.place != preset->origin.place);
+  }
   void check_multiple(const char* key, int64_t value, const char* parts_key, int64_t parts) const {
     if (value % parts != 0) fail(key, "{} is not a multiple of {} {}", value, parts_key, parts);
   }
 };
 
 void check_transformer(const Description& is) {
-  if (const auto wrong = wrong_transformer(is.model.whole_transformer())) is.fail(wrong->key, "{}", wrong->text);
+  const auto wrong = wrong_transformer(is.model.whole_transformer());
+  if (!wrong) return;
+  if (!is.has(wrong->key)) {
+    // A number of `model`, or a default: what divides it, such as "2 x context_parallel", is what was written.
+    std::istringstream words(wrong->divisors);
+    for (std::string word; words >> word;) {
+      if (is.has(word)) is.fail(word, "{} {}", wrong->key, wrong->text);
+    }
+  }
+  is.fail(wrong->key, "{}", wrong->text);
 }
 
 /// Of `steps` and `storage`, which kinds of training have in common.

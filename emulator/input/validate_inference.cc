@@ -85,10 +85,14 @@ void check_tokens(const ServiceDescription& is, const std::string& name, const T
   const bool has_mean = tokens.distribution != TokenSpread::kUniform;
   if (has_mean && (tokens.mean < tokens.least || tokens.mean > tokens.most))
     is.fail(name + ".mean", "{} is outside min {} .. max {}", tokens.mean, tokens.least, tokens.most);
+  if (tokens.distribution != TokenSpread::kLognormal && tokens.cv != TokensConfig().cv)
+    is.fail(name + ".cv", "is for 'distribution: lognormal'");
 }
 
 void check_arrivals(const ServiceDescription& is) {
   const ArrivalsConfig& arrivals = is.service().arrivals;
+  if (arrivals.process != ArrivalName::kGamma && arrivals.cv != ArrivalsConfig().cv)
+    is.fail("arrivals.cv", "is for 'process: gamma'");
   if (arrivals.process != ArrivalName::kCsv) {
     if (!arrivals.file.empty()) is.fail("arrivals.file", "is for 'process: csv' alone");
     check_tokens(is, "input", is.service().input);
@@ -98,6 +102,8 @@ void check_arrivals(const ServiceDescription& is) {
   std::error_code unknown;
   if (std::filesystem::status(arrivals.file, unknown).type() == std::filesystem::file_type::not_found)
     is.fail("arrivals.file", "there is no file {}", arrivals.file);
+  if (arrivals.rate != ArrivalsConfig().rate)
+    is.fail("arrivals.rate", "is not for 'process: csv', whose file has the times");
   const InferenceConfig defaults;
   if (is.service().input != defaults.input) is.fail("input", "is not for 'process: csv', whose file has the tokens");
   if (is.service().output != defaults.output) is.fail("output", "is not for 'process: csv', whose file has the tokens");

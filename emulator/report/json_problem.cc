@@ -19,6 +19,8 @@ nlohmann::ordered_json parse_json(std::string_view text, const std::string& file
       fail_input("{}:{}: {}: it ends too early{}", file, line, what, text.empty() ? ", being empty" : "");
     if (!is_utf8(text)) fail_input("{}:{}: {}: a text is not in UTF-8", file, line, what);
     fail_input("{}:{}: {}: {}", file, line, what, json_problem(error));
+  } catch (const nlohmann::json::out_of_range& error) {
+    fail_input("{}: {}: {}", file, what, json_problem(error));  // a number beyond any double
   }
 }
 

@@ -59,6 +59,9 @@ class SetLearner {
       for (const NodeFacts& node : facts.nodes) {
         if (!chakra::NodeType_IsValid(static_cast<int>(node.type)))
           fail_input("{}: node {}: type {} is none of Chakra's", facts.path, node_text(node), node.type);
+        // Zeros, as a full disk or a crash leaves them at the end of a file, read as nodes without anything.
+        if (node.type == chakra::INVALID_NODE)
+          fail_input("{}: node {} has no type; see rankwire trace check", facts.path, node_text(node));
       }
     }
     if (!matches_.unmatched.empty()) {

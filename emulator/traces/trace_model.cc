@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/input_file.h"
+#include "emulator/report/json_problem.h"
 #include "emulator/report/output_file.h"
 #include "emulator/workload/node_reader.h"
 #include "proto/chakra.pb.h"
@@ -323,8 +325,9 @@ void write_model(const TraceModel& model, const std::string& file) {
 
 TraceModel read_model(const std::string& file) {
   std::ifstream stream = open_input(file, "a model of traces");
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  const Json json = parse_json(text, file, "is no model of traces");
   try {
-    const Json json = Json::parse(stream);
     const ModelReader reader(json, "", {"rankwire_trace_model", "families"});
     if (reader.get<int>("rankwire_trace_model") != kModelVersion)
       reader.fail(fmt::format("\"rankwire_trace_model\" is not {}", kModelVersion));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "emulator/workload/process_groups.h"
 #include "emulator/workload/trace_files.h"
 #include "proto/trace_stream.h"
@@ -91,6 +92,7 @@ class SetFinder {
 
   void add_file(const fs::path& path, const std::string& folder) {
     if (!seen_.insert(path.string()).second) return;
+    require_file(path, "a trace");
     const auto numbered = numbered_name(path.filename().string());
     const std::string name = numbered ? (path.parent_path() / numbered->base).string() : path.string();
     TraceFileSet& set = sets_[name];

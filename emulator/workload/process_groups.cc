@@ -95,6 +95,42 @@ std::string common_prefix(const std::vector<std::string>& files) {
   return common.value_or("");
 }
 
+/// Whether JSON begins as an object of lists of numbers does, whatever comes then: {"name": [0 and so on.
+class BeginsAsGroups : public nlohmann::json_sax<Json> {
+ public:
+  bool answer() const { return events_ == std::string_view("{k[n"); }
+
+  bool null() override { return add('0'); }
+  bool boolean(bool) override { return add('b'); }
+  bool number_integer(number_integer_t) override { return add('n'); }
+  bool number_unsigned(number_unsigned_t) override { return add('n'); }
+  bool number_float(number_float_t, const string_t&) override { return add('f'); }
+  bool string(string_t&) override { return add('s'); }
+  bool binary(binary_t&) override { return add('y'); }
+  bool start_object(size_t) override { return add('{'); }
+  bool key(string_t&) override { return add('k'); }
+  bool end_object() override { return add('}'); }
+  bool start_array(size_t) override { return add('['); }
+  bool end_array() override { return add(']'); }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  /// False when enough has been seen.
+  bool add(char event) {
+    events_ += event;
+    return events_.size() < 4;
+  }
+
+  std::string events_;
+};
+
+bool begins_as_groups(const std::string& path) {
+  std::ifstream file = open_input(path, "a file of process groups");
+  BeginsAsGroups seen;
+  Json::sax_parse(file, &seen, Json::input_format_t::json, false);
+  return seen.answer();
+}
+
 bool has_ranks_from(const std::vector<GroupDefinition>& groups, size_t ranks) {
   return std::ranges::any_of(groups, [&](const GroupDefinition& group) {
     return std::ranges::any_of(group.ranks, [&](int64_t rank) { return rank >= static_cast<int64_t>(ranks); });
@@ -112,6 +148,8 @@ std::string groups_beside(const std::vector<std::string>& traces) {
     const std::vector<GroupDefinition> groups = read_groups_file(path);
     return is_prefix || !has_ranks_from(groups, traces.size()) ? path : "";
   } catch (const Error&) {
+    // A file of groups that was cut short, or changed by hand: without its groups a copy would lose them.
+    if (begins_as_groups(path)) throw;
     return {};
   }
 }

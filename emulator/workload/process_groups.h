@@ -18,7 +18,8 @@ struct GroupDefinition {
 std::vector<GroupDefinition> read_groups_file(const std::string& path);
 
 /// The process-group file that stands beside traces, named as `find_trace_files` takes them: PREFIX.json, where it is
-/// one; of single files only where all its ranks are among them. "" where there is none.
+/// one; of single files only where all its ranks are among them. "" where there is none. Throws Error(kInput) naming it
+/// where it begins as one does, {"name": [0, and is none.
 std::string groups_beside(const std::vector<std::string>& traces);
 
 /// The `inputs.values` of a "process_group:init" METADATA node: a list of {"pg_name", "ranks"}, in JSON or as Python

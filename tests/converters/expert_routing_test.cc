@@ -154,6 +154,13 @@ TEST_F(RecordedTokens, FromRankToRankAreTakenAsTheyAre) {
   EXPECT_THAT(matrix.received(3), ElementsAre(4, 2'000, 8, 0));
 }
 
+TEST_F(RecordedTokens, MayBeWrittenByWindowsPrograms) {
+  EXPECT_THAT(route("\xEF\xBB\xBF"
+                    "1,2,3,4\r\n0,0,0,2000\r\n5,6,7,8\r\n0,0,0,0\r\n")
+                  .sent(0),
+              ElementsAre(1, 2, 3, 4));
+}
+
 TEST_F(RecordedTokens, OfExpertsAreTheirPopularity) {
   // Only experts 0 and 7 have any, so that all tokens go to both.
   EXPECT_THAT(route("9,0,0,0,0,0,0,1\n").sent(2), ElementsAre(1'000, 0, 0, 1'000));

@@ -167,6 +167,14 @@ TEST_F(RequestFile, NamesTheLineThatIsWrong) {
   refuse("0,1,2\n1,0,2\n", "requests.csv:2: input tokens are '0'");
   refuse("0,1,2\n1,1,-3\n", "requests.csv:2: output tokens are '-3'");
   refuse("5,1,2\n4,1,2\n", "requests.csv:2: arrives before the request of the line before it");
+  // A date is some 1.7 x 10^9 s behind 1970, which is more than a Duration has room for.
+  refuse("2023-11-16 18:15:46,1,2\n5,1,2\n",
+         "requests.csv:2: '5' is a number of seconds, but the first request has a date");
+  refuse("5,1,2\n2023-11-16 18:15:46,1,2\n", "requests.csv:2: '2023-11-16 18:15:46' is a date, but the first request");
+  refuse("2023-11-16 18:15:46,1,2\n1923-11-16 18:15:46,1,2\n", "requests.csv:2: arrives before the request");
+  refuse("1700000000,1,2\n5,1,2\n", "requests.csv:2: arrives before the request");
+  refuse("0,1,2\n" + std::string(5000, '9') + ",1,2\n", "requests.csv:2: '" + std::string(80, '9') + "...' is neither");
+  refuse(std::string("\xFF\xFE\x30\0,\0\n", 7), "requests.csv:1: '");
   refuse("time,in,out\n", "requests.csv: has no requests");
   expect_refused("/absent.csv: cannot be read: No such file or directory", [] { read_requests("/absent.csv", 1); });
 }

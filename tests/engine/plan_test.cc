@@ -1,10 +1,12 @@
 #include "emulator/engine/plan.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstring>
 #include <set>
+#include <string>
 
 #include "tests/engine/workload_builder.h"
 
@@ -148,6 +150,36 @@ TEST(Plan, RanksBehindOnePortAreLocal) {
   const Workload workload = builder.build();
   const Placement placement = place_ranks(2, {.hosts = 2, .ports = 1, .addresses = {.first = Ipv4Address{0xC6120001}}});
   EXPECT_EQ(make_plan(workload, placement, {}, 1).bytes_wire, Bytes(0));
+}
+
+/// The text of the error, or "".
+std::string refusal(const Workload& workload, uint32_t iterations) {
+  try {
+    make_plan(workload, one_rank_a_port(2), {.chunk = Bytes(1'024)}, iterations);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// Two messages an iteration: 2^31 - 1 iterations have 2^32 - 2, one more has 2^32.
+TEST(Plan, RefusesMoreMessagesThanAConnectionCanNumber) {
+  testing::WorkloadBuilder builder(2);
+  for (uint32_t tag : {0u, 1u}) builder.send(0, 1, tag, 1'000), builder.receive(1, 0, tag, 1'000);
+  Workload workload = builder.build();
+  EXPECT_EQ(refusal(workload, (1u << 31) - 1), "");
+  EXPECT_THAT(
+      refusal(workload, 1u << 31),
+      ::testing::HasSubstr(
+          "2147483648 iterations of 2 messages from rank 0 to rank 1 exceed the 2^32 that a connection can number"));
+
+  // The same within an iteration, where each node stands for 2^31 - 1 or 2^31 of its kind.
+  for (const uint32_t times : {(1u << 31) - 1, 1u << 31}) {
+    for (RankTrace& rank : workload.ranks) rank.times.assign(2, times);
+    EXPECT_THAT(refusal(workload, 1),
+                times < 1u << 31 ? ::testing::Matcher<std::string>(::testing::IsEmpty())
+                                 : ::testing::HasSubstr("1 iterations of 4294967296 messages from rank 0 to rank 1"));
+  }
 }
 
 }  // namespace

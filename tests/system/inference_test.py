@@ -126,6 +126,18 @@ class Inference(RankwireTest):
         process = rankwire("simulate", self.configuration(configuration(inference)), "--out", self.folder / "wrong")
         self.assert_one_line_error(process, USAGE, "requests.csv:2: '1,40' is not the time of arrival")
 
+    def test_a_training_step_has_no_requests(self):
+        step = {"workload": {"generate": {"layers": 1, "hidden": 64, "vocabulary": 100, "tensor_parallel": 1}}}
+        ports = {"ports": {"count": 2, "device": "memory", "rate": "10Gbps"}}
+        limited = self.configuration(step | ports | {"limits": {"ttft_p99": "1s"}})
+        self.assert_one_line_error(
+            rankwire("check", "--no-measure", limited), USAGE, "limits: the traces say nothing of requests"
+        )
+        for config, warns in ((step | ports, True), (configuration(service()), False)):
+            process = rankwire("check", "--no-measure", self.configuration(config | {"slo": {"ttft": "1s"}}))
+            self.assertEqual(process.returncode, OK, process.stderr)
+            self.assertEqual("slo has no effect: the traces say nothing of requests" in process.stderr, warns)
+
     def test_limits_and_comparison(self):
         config = configuration(service(), limits={"ttft_p99": "1s", "attainment": "100%", "goodput": 1})
         self.call("simulate", config, "--twin", out="fast")

@@ -138,20 +138,27 @@ class Shrinking(TraceSharing):
         slow = self.command("import time\nprint('waits', flush=True)\ntime.sleep(600)\n")
         process = rankwire("trace", "shrink", prefix, "--keep", slow, "--patience", "1s", "--out", self.folder / "b/w")
         self.assert_one_line_error(process, FAILED, "did not end in time", "waits")
-        few = self.trace("shrink", prefix, "--keep", "true", "--tries", 1, "--out", self.folder / "c/w")
+        few = self.trace("shrink", prefix, "--keep", "true {}", "--tries", 1, "--out", self.folder / "c/w")
         self.assertEqual((few["tries"], few["minimal"], few["ranks"]), (1, False, 8))
-        for arguments, text in ((("--keep", "a 'b"), "is not closed"), (("--keep", " "), "no command")):
+        for arguments, text in (
+            (("--keep", "a 'b"), "is not closed"),
+            (("--keep", " "), "no command"),
+            (("--keep", "true"), "names no {}"),
+            (("--keep", "true {folder}"), "names no {}"),
+            (("--keep", "true {}", "--bundle", self.folder / "small.zip"), "small.zip is to be an archive"),
+        ):
             process = rankwire("trace", "shrink", prefix, *arguments, "--out", self.folder / "d/w")
             self.assert_one_line_error(process, USAGE, text)
+        self.assertFalse((self.folder / "d").exists())
 
     def test_results_have_a_place_before_the_first_run(self):
         prefix, seen = self.generated(), self.folder / "seen"
         (self.folder / "file").write_text("no folder", encoding="utf-8")
         command = self.command(f"pathlib.Path({str(seen)!r}).write_text('x')\n")
-        inside = self.folder / "file/w"
-        for arguments in (("--out", inside), ("--out", self.folder / "a/w", "--bundle", inside)):
+        inside, bundle = self.folder / "file/w", self.folder / "file/w.tar.zst"
+        for arguments in (("--out", inside), ("--out", self.folder / "a/w", "--bundle", bundle)):
             process = rankwire("trace", "shrink", prefix, "--keep", command, *arguments)
-            self.assert_one_line_error(process, FAILED, str(inside), "cannot be written")
+            self.assert_one_line_error(process, FAILED, str(arguments[-1]), "cannot be written")
         self.assertFalse(seen.exists())
         self.assertFalse((self.folder / "a").exists())
 
@@ -236,6 +243,13 @@ class Synthesis(TraceSharing):
             self.assert_one_line_error(process, USAGE, f"{option}: ", "--force writes them")
         process = rankwire("trace", "synthesize", prefix, "--ranks", 12, "--out", self.folder / "w")
         self.assert_one_line_error(process, USAGE, "a multiple or a whole part")
+        held = self.generated("held")
+        first = pathlib.Path(f"{held}.0.et")
+        first.write_bytes(first.read_bytes()[:-1])
+        for against, text in ((self.folder / "nothing", "nothing.<rank>.et"), (held, "held.0.et: frame ")):
+            process = rankwire("trace", "synthesize", prefix, "--against", against, "--out", self.folder / "new/w")
+            self.assert_one_line_error(process, USAGE, text)
+            self.assertFalse((self.folder / "new").exists())
 
     def test_a_model_whose_ranks_do_not_fit_together(self):
         """Two ranks, a message of 8 B from the first to the second, and a collective of both."""

@@ -93,6 +93,27 @@ class TraceCheck(RankwireTest):
         wrong = rankwire("trace", "check", prefix, "--element-size", "2")
         self.assert_one_line_error(wrong, USAGE, "--element-size 2")
 
+    def test_inspect_warns_of_what_is_wrong_between_ranks(self):
+        calls = [chakra.collective(chakra.ALL_REDUCE, 64, 1, []), chakra.collective(chakra.ALL_REDUCE, 64, 2, [1])]
+        for name, ranks, words in (("good", (calls, calls), None), ("bad", (calls, calls[:1]), "absent-member")):
+            prefix = self.write(*ranks, name=name)
+            for verb in (("inspect",), ("choose", "--count", 1)):
+                process = rankwire("trace", verb[0], prefix, *verb[1:])
+                self.assertEqual(process.returncode, OK, process.stderr)
+                warnings = [line for line in process.stderr.splitlines() if "see rankwire trace check" in line]
+                self.assertEqual(len(warnings), 0 if words is None else 1, process.stderr)
+                self.assertTrue(words is None or f"({words})" in warnings[0])
+
+    def test_a_folder_in_place_of_a_trace_is_told(self):
+        prefix = self.write([chakra.Node(1, "gemm", duration_us=5)], [chakra.Node(1, "gemm", duration_us=5)])
+        file = self.folder / "w.1.et"
+        file.unlink()
+        file.mkdir()
+        for verb in (("check",), ("inspect",), ("synthesize", "--out", self.folder / "new/w")):
+            process = rankwire("trace", verb[0], prefix, *verb[1:])
+            self.assert_one_line_error(process, USAGE, f"{file}: is a directory, not a trace")
+        self.assertFalse((self.folder / "new").exists())
+
 
 class TraceParts(RankwireTest):
     def setUp(self):

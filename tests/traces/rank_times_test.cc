@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/random.h"
 #include "tests/traces/planted.h"
 
 namespace rankwire {
@@ -94,6 +99,94 @@ TEST(RankTimes, CopiesAreToldByTheirNames) {
                                     {"hipLaunch", false}}) {
     const CheckedSet checked = check(TraceSet({{compute(1, name).micros(1)}}));
     EXPECT_EQ(moves_memory(checked.set.ranks[0].nodes[0]), moves) << name;
+  }
+}
+
+/// One operation of a device, with the call of the runtime that launched it, in microseconds.
+struct Launched {
+  enum Kind : uint8_t { kComputation, kCommunication, kMemory };
+  Kind kind;
+  int64_t stream, call, begin, end;
+};
+
+/// Operations of three streams, each of which does one thing at a time; calls come 1 to 12 us before.
+std::vector<Launched> drawn_operations(uint64_t seed) {
+  Random random(seed);
+  const auto below = [&](uint32_t bound) { return static_cast<int64_t>(random.below(bound)); };
+  std::vector<Launched> operations;
+  for (const int64_t stream : {7, 8, 20}) {
+    int64_t now = 1000 + below(9);
+    for (int i = 0; i < 25; ++i) {
+      now += below(8);
+      const int64_t end = now + 1 + below(9);
+      const auto kind = stream == 20    ? Launched::kCommunication
+                        : below(4) == 0 ? Launched::kMemory
+                                        : Launched::kComputation;
+      operations.push_back({kind, stream, now - 1 - below(12), now, end});
+      now = end;
+    }
+  }
+  return operations;
+}
+
+struct Breakdown {
+  int64_t span = 0, compute = 0, other_work = 0, idle = 0, communication = 0, hidden = 0;
+};
+
+/// By the definitions of Holistic Trace Analysis (facebookresearch, 01d8bd1, hta/analyzers/breakdown_analysis.py and
+/// communication_analysis.py), microsecond by microsecond: idle is what no operation covers, compute what a computation
+/// covers, non-compute the rest; overlap is what both a computation and a communication cover.
+Breakdown breakdown_of(const std::vector<Launched>& operations) {
+  const int64_t begin = std::ranges::min(operations, {}, &Launched::begin).begin;
+  const int64_t end = std::ranges::max(operations, {}, &Launched::end).end;
+  Breakdown sums{.span = end - begin};
+  for (int64_t t = begin; t < end; ++t) {
+    bool at_work[3] = {};
+    for (const Launched& operation : operations) at_work[operation.kind] |= operation.begin <= t && t < operation.end;
+    const bool compute = at_work[Launched::kComputation], communication = at_work[Launched::kCommunication];
+    sums.compute += compute, sums.communication += communication, sums.hidden += compute && communication;
+    sums.other_work += !compute && (communication || at_work[Launched::kMemory]);
+    sums.idle += !compute && !communication && !at_work[Launched::kMemory];
+  }
+  return sums;
+}
+
+/// What HTA calls host_wait: gaps of a stream whose next operation was launched behind the end of the one before.
+int64_t host_wait(const std::vector<Launched>& operations, int64_t stream) {
+  int64_t sum = 0, before = INT64_MAX;
+  for (const Launched& operation : operations) {
+    if (operation.stream != stream) continue;
+    if (operation.call > before) sum += operation.begin - before;
+    before = operation.end;
+  }
+  return sum;
+}
+
+TEST(RankTimes, AreThoseOfHolisticTraceAnalysis) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const std::vector<Launched> operations = drawn_operations(seed);
+    Nodes nodes;
+    for (const Launched& operation : operations) {
+      const uint64_t call = nodes.size() + 1, id = call + 1;
+      nodes.push_back(recorded(on_host(call), static_cast<uint64_t>(operation.call), 1));
+      Make node = operation.kind == Launched::kCommunication
+                      ? all_reduce(id, {call})
+                      : compute(id, operation.kind == Launched::kMemory ? "Memcpy DtoD" : "gemm").after({call});
+      nodes.push_back(recorded(node.integer("stream", operation.stream), static_cast<uint64_t>(operation.begin),
+                               static_cast<uint64_t>(operation.end - operation.begin)));
+    }
+    const RankTimes times = times_of(TraceSet({nodes}));
+    const Breakdown expected = breakdown_of(operations);
+    EXPECT_EQ(times.span(), microseconds(expected.span)) << seed;
+    EXPECT_EQ(times.compute, microseconds(expected.compute)) << seed;
+    EXPECT_EQ(times.exposed() + times.memory, microseconds(expected.other_work)) << seed;
+    EXPECT_EQ(times.idle.sum(), microseconds(expected.idle)) << seed;
+    EXPECT_EQ(times.communication, microseconds(expected.communication)) << seed;
+    EXPECT_EQ(times.communication - times.exposed(), microseconds(expected.hidden)) << seed;
+    ASSERT_EQ(times.streams.size(), 3u);
+    for (const StreamTimes& stream : times.streams)
+      EXPECT_EQ(stream.idle.by_cause[0], microseconds(host_wait(operations, stream.stream)))
+          << seed << " " << stream.stream;
   }
 }
 

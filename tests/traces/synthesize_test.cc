@@ -180,6 +180,14 @@ TEST(Synthesize, RefusesARoleThatIsNotThereAlsoWhereNothingGrows) {
   EXPECT_THAT([&] { Synthesized(model, {.role = 99}); }, ThrowsMessage<Error>(HasSubstr("--role 99: the model has")));
 }
 
+// A byte of zero is a frame of no bytes, which is a node without id and type.
+TEST(Synthesize, RefusesAFileOfZeros) {
+  const Nodes sums = {collective(1, "sum").size(64)};
+  const TraceSet set({sums, sums});
+  std::ofstream(set.file(1), std::ios::binary) << std::string(4096, '\0');
+  EXPECT_THAT([&] { learned({&set}); }, ThrowsMessage<Error>(HasSubstr(set.file(1) + ": node 0 \"\" has no type")));
+}
+
 TEST(Synthesize, KeepsMessagesApartThatCross) {
   // What is sent first is taken last.
   const TraceSet set(
@@ -238,6 +246,19 @@ struct TraceModelFile : ::testing::Test {
     }
   }
 };
+
+// Whoever edits a model by hand learns which line no longer is JSON.
+TEST_F(TraceModelFile, NamesTheLineThatIsNoJson) {
+  const auto refuse = [&](const std::string& json, const std::string& error) {
+    std::ofstream(path) << json;
+    EXPECT_THAT([&] { read_model(path); }, ThrowsMessage<Error>(::testing::StartsWith(path + error))) << json;
+  };
+  refuse("", ":1: is no model of traces: it ends too early, being empty");
+  refuse("{\"rankwire_trace_model\": 1,\n\"families\": [\n{\"ranks\": 8,",
+         ":3: is no model of traces: it ends too early");
+  refuse("{\"rankwire_trace_model\": 1,\n\"families\": NaN}", ":2: is no model of traces: syntax error");
+  refuse("{\"rankwire_trace_model\": 1e999}", ": is no model of traces: number overflow");
+}
 
 TEST_F(TraceModelFile, ReadsAsItWasWritten) {
   const TrainingSet set(2, 5);

@@ -135,8 +135,28 @@ TEST(GroupsBeside, AreThoseOfThePrefixOrOfAllItsFiles) {
   EXPECT_EQ(groups_beside({prefix + ".0.et", prefix + ".1.et"}), groups);
   EXPECT_EQ(groups_beside({prefix + ".0.et"}), "") << "rank 1 of the group is not among the files";
   EXPECT_EQ(groups_beside({prefix + ".0.et", (folder / "v.1.et").string()}), "") << "files of two prefixes";
-  std::ofstream(groups) << R"(["no", "groups"])";
-  EXPECT_EQ(groups_beside({prefix}), "");
+  for (const char* other : {R"(["no", "groups"])", R"({"schema": "1.1.0", "nodes": [1]})", R"({"nodes": [{"id": 1}]})",
+                            R"({"share": [0.5]})", "{", ""}) {
+    std::ofstream(groups) << other;
+    EXPECT_EQ(groups_beside({prefix}), "") << other;
+  }
+}
+
+TEST(GroupsBeside, AreAnErrorWhereTheyBeginAsGroupsAndAreNone) {
+  TemporaryFolder folder;
+  const std::string prefix = (folder / "w").string(), groups = prefix + ".json";
+  std::ofstream(folder / "w.0.et") << "trace";
+  for (const char* wrong :
+       {R"({"tp_0": [0, 1], "tp_1": [2, )", R"({"tp_0": [0, 1], "tp_1": "2, 3"})", R"({"a": [0], "b": []})"}) {
+    std::ofstream(groups) << wrong;
+    try {
+      groups_beside({prefix});
+      ADD_FAILURE() << "taken: " << wrong;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInput);
+      EXPECT_EQ(std::string_view(error.what()).substr(0, groups.size() + 1), groups + ":");
+    }
+  }
 }
 
 }  // namespace
