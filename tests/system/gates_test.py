@@ -241,6 +241,7 @@ class Suites(PipelineTest):
 
     def test_the_status_is_that_of_the_tests(self):
         for verdicts, status in ((("pass", "skipped"), OK), (("pass", "inconclusive"), INCONCLUSIVE),
+                                 (("skipped", "skipped"), INCONCLUSIVE), ((), INCONCLUSIVE),
                                  (("inconclusive", "error"), FAILED)):  # fmt: skip
             self.suite(*(found(f"T.{i}", verdict) for i, verdict in enumerate(verdicts)))
             self.assertEqual(rankwire("suite", self.folder).returncode, status)
