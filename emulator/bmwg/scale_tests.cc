@@ -13,6 +13,7 @@
 #include "emulator/bmwg/needs.h"
 #include "emulator/bmwg/outcome.h"
 #include "emulator/input/units.h"
+#include "emulator/suite/jct_ratio.h"
 
 namespace rankwire {
 namespace {
@@ -167,6 +168,7 @@ void soak(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outco
   for (auto& [name, curve] : counters) outcome.add(std::move(curve));
   for (const auto& [operation, values] : ratios) {
     outcome.add(measured("JCT ratio, median", median_of(values), "of the reference", {}, {}, operation));
+    outcome.add(measured("JCT ratio P95", nearest_rank(values, 95), "of the reference", {}, {}, operation));
     outcome.repeated("JCT ratio, mean", values, "of the reference", operation);
   }
 }

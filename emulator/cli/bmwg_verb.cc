@@ -259,11 +259,14 @@ int run_tests(const BmwgRequest& request) {
   const BmwgSession session(request, read_bmwg_suite(request.suite));
   const std::vector<TestCase> cases = cases_of(session, request);
   ask_about_ports(request, session.base);
+  SuiteKpis kpis;
+  for (const TestCase& test : cases) kpis[test.id] = measured_names_of(test.id);
   return run_suite_cases(cases,
                          {.name = "bmwg",
                           .title = "IETF BMWG benchmarks of AI fabrics: " + session.suite.name,
                           .standard = std::filesystem::path("runs") / session.suite.name,
-                          .properties = properties_of(request, session)},
+                          .properties = properties_of(request, session),
+                          .kpis = std::move(kpis)},
                          request.run);
 }
 
@@ -294,7 +297,9 @@ void add_bmwg_verb(CLI::App& app, BmwgRequest& request, bool& quiet, int& status
   add_suite_options(run, request.run, "runs/NAME");
   run.add_flag("--twin", request.twin, "packet by packet in virtual time instead; no device is touched");
   run.add_flag("--quiet", quiet, "print errors only");
-  run.footer("Example: rankwire bmwg run configs/bmwg/quick.yaml --quick --only 'T1.*' --out runs/t1");
+  run.footer(
+      "Example: rankwire bmwg run configs/bmwg/quick.yaml --quick --only 'T1.*' --out runs/t1\n"
+      "     or: rankwire bmwg run configs/bmwg/quick.yaml --quick --gate gates.txt");
   run.callback([&] { status = run_tests(request); });
 }
 
