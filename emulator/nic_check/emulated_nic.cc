@@ -114,6 +114,7 @@ void EmulatedNic::connect(uint32_t queue_pair, const QueuePairPath& path) {
   end.connected = true;
   end.first_psn = path.remote_psn;
   end.requester = Requester(path.local_psn);
+  end.not_ready_retry_count = path.not_ready_retry_count;
   end.responding = {.mtu = path.mtu, .not_ready_code = path.not_ready_code};
   const MemoryRegion reachable{region_.address, region_.bytes + (is(NicMutant::kNoBounds) ? kGuardBytes : 0),
                                region_.rkey};
@@ -139,8 +140,14 @@ void EmulatedNic::connect(uint32_t queue_pair, const QueuePairPath& path) {
   contexts_[end.index % contexts_.size()] = end.index;
 }
 
+void EmulatedNic::for_each_other(const End& end, const std::function<void(End& other)>& visit) {
+  for (const std::unique_ptr<End>& other : ends_)
+    if (other.get() != &end && other->connected && other->requester.state() == Requester::State::kReady) visit(*other);
+}
+
 void EmulatedNic::destroy(uint32_t queue_pair) {
   end_of(queue_pair).connected = false;
+  if (is(NicMutant::kNotReadyForAll)) line_free_ = Time::long_ago();
   destroyed_.push_back(queue_pair);
 }
 
@@ -261,7 +268,13 @@ void EmulatedNic::expire_deadlines(Time now) {
     end.watched = Time::never();
     if (!end.connected) continue;
     if (end.requester.deadline() <= now) {
-      count_outcome(end.requester.expire(end.pool));
+      const AckOutcome outcome = end.requester.expire(end.pool);
+      count_outcome(outcome);
+      if (is(NicMutant::kTimeoutForAll) && outcome == AckOutcome::kRewind)
+        for_each_other(end, [&](End& other) {
+          if (!other.requester.idle()) other.requester.expire(other.pool);
+          touch(other);
+        });
       report_finished(end);
       if (end.requester.state() == Requester::State::kError) break_down(end);
     }

@@ -1,6 +1,7 @@
 // A NIC of our own to be tested: the state machines of `dataplane/protocol` with memory, queues, a line and DCQCN.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -78,6 +79,9 @@ class EmulatedNic final : public NicUnderTest {
   };
 
   bool is(NicMutant mutant) const { return options_.mutant == mutant; }
+  /// Of mutants in which the trouble of one queue pair is that of all.
+  void stall(Time now) { line_free_ = std::max(line_free_, now) + microseconds(20); }
+  void for_each_other(const End& end, const std::function<void(End& other)>& visit);
   End& end_of(uint32_t queue_pair);
   void store(Time now, uint64_t offset, const uint8_t* bytes, uint32_t length);
   void complete(End& end, uint64_t id, WorkStatus status, uint32_t bytes = 0, std::optional<uint32_t> immediate = {});
@@ -87,6 +91,7 @@ class EmulatedNic final : public NicUnderTest {
   void receive_request(Time now, End& end, const ParsedPacket& packet);
   void deliver(Time now, End& end, const ParsedPacket& packet, const Reception& reception);
   void receive_answer(Time now, End& end, const ParsedPacket& packet);
+  void suffer_not_ready(End& end);
   void count_outcome(AckOutcome outcome);
   void report_finished(End& end);
   void break_down(End& end);

@@ -14,7 +14,10 @@ void EmulatedNic::receive(Time now, const Frame& frame) {
   }
   const ParsedPacket packet = parse(frame);
   if (packet.reject != Reject::kNone) return;
-  if (!is(NicMutant::kNoIcrcCheck) && !icrc_matches(frame, packet)) return count("rx_icrc_encapsulated");
+  if (!is(NicMutant::kNoIcrcCheck) && !icrc_matches(frame, packet)) {
+    if (is(NicMutant::kStallsOnIcrc)) stall(now);
+    return count("rx_icrc_encapsulated");
+  }
   const uint64_t index = uint64_t{packet.destination_qp} - QueuePairNumbers::kFirst;
   if (index >= ends_.size() || !ends_[index]->connected) return;
   End& end = *ends_[index];
@@ -22,6 +25,8 @@ void EmulatedNic::receive(Time now, const Frame& frame) {
   if (packet.opcode == Opcode::kCongestionNotification) {
     if (is(NicMutant::kDeafToNotifications)) return;
     count("rp_cnp_handled");
+    if (is(NicMutant::kSlowsAllDown))
+      for_each_other(end, [&](End& other) { dcqcn_.notified(static_cast<uint32_t>(other.index), now); });
     return dcqcn_.notified(static_cast<uint32_t>(end.index), now);
   }
   if (is_response(packet.opcode)) {
@@ -35,8 +40,14 @@ void EmulatedNic::receive(Time now, const Frame& frame) {
 void EmulatedNic::receive_request(Time now, End& end, const ParsedPacket& arrived) {
   if (arrived.ecn == Ecn::kCongestionExperienced) {
     count("np_ecn_marked_roce_packets");
-    if (!is(NicMutant::kNoNotifications) && notifications_.marked(static_cast<uint32_t>(end.index), now))
+    if (!is(NicMutant::kNoNotifications) && notifications_.marked(static_cast<uint32_t>(end.index), now)) {
       ++end.notifications;
+      if (is(NicMutant::kNotifiesAll))
+        for_each_other(end, [&](End& other) {
+          ++other.notifications;
+          touch(other);
+        });
+    }
   }
   ParsedPacket packet = arrived;
   if (is(NicMutant::kNoKeyCheck) && is_write(packet.opcode)) packet.rkey = region_.rkey;
@@ -52,7 +63,20 @@ void EmulatedNic::receive_request(Time now, End& end, const ParsedPacket& arrive
                 {.verb = Verb::kSend, .first = true, .last = true, .message_bytes = packet.payload_length});
       return;
     case Arrival::kGap:
+      if (is(NicMutant::kRefusesOthers))
+        for_each_other(end, [&](End& other) {
+          other.extra.push_back(
+              {other.responder.expected_psn(), other.responder.msn(), static_cast<uint8_t>(Syndrome::kNakSequence)});
+          touch(other);
+        });
       return count("out_of_sequence");
+    case Arrival::kNotReady:
+      if (is(NicMutant::kStallsOnNotReady)) stall(now);
+      if (is(NicMutant::kTiredOfNotReady) && ++end.not_ready_naks == 4) {
+        end.connected = false;
+        break_down(end);
+      }
+      return;
     case Arrival::kAhead:
       count("out_of_sequence");
       if (is(NicMutant::kRepeatsNaks))
@@ -60,6 +84,7 @@ void EmulatedNic::receive_request(Time now, End& end, const ParsedPacket& arrive
             {end.responder.expected_psn(), end.responder.msn(), static_cast<uint8_t>(Syndrome::kNakSequence)});
       return;
     case Arrival::kRefused:
+      if (is(NicMutant::kStallsOnKey)) stall(now);
       return break_down(end);
     default:
       return;
@@ -96,7 +121,10 @@ void EmulatedNic::receive_answer(Time now, End& end, const ParsedPacket& packet)
     if (reception.outcome == ResponseOutcome::kAccepted)
       store(now, uint64_t{end.works[reception.message].offset} + reception.offset, packet.payload,
             packet.payload_length);
-    if (reception.outcome == ResponseOutcome::kImpliedNak) count("implied_nak_seq_err");
+    if (reception.outcome == ResponseOutcome::kImpliedNak) {
+      count("implied_nak_seq_err");
+      if (is(NicMutant::kStallsOnReadLoss)) stall(now);
+    }
   } else {
     Acknowledgement answer{packet.psn, packet.msn, packet.syndrome};
     const bool nak = packet.syndrome == static_cast<uint8_t>(Syndrome::kNakSequence);
@@ -107,7 +135,11 @@ void EmulatedNic::receive_answer(Time now, End& end, const ParsedPacket& packet)
       answer.psn = psn_add(end.requester.end_psn(), kPsnMask);
       reception = end.requester.acknowledge(end.pool, now, answer);
     }
-    if (nak && reception.outcome == AckOutcome::kRewind) count("packet_seq_err");
+    if (nak && reception.outcome == AckOutcome::kRewind) {
+      count("packet_seq_err");
+      if (is(NicMutant::kStallsOnLoss)) stall(now);
+    }
+    if (reception.outcome == AckOutcome::kNotReady) suffer_not_ready(end);
     if (reception.outcome == AckOutcome::kImpliedNak) count("implied_nak_seq_err");
     if (reception.outcome == AckOutcome::kNotReady && is(NicMutant::kHastyAfterNotReady))
       end.requester.expire(end.pool);
@@ -115,7 +147,17 @@ void EmulatedNic::receive_answer(Time now, End& end, const ParsedPacket& packet)
       count("rnr_nak_retry_err");
   }
   report_finished(end);
-  if (end.requester.state() == Requester::State::kError) break_down(end);
+  if (end.requester.state() != Requester::State::kError) return;
+  break_down(end);
+  if (is(NicMutant::kBreaksAll)) for_each_other(end, [&](End& other) { break_down(other); });
+}
+
+// What mutants make of an RNR NAK.
+void EmulatedNic::suffer_not_ready(End& end) {
+  if (is(NicMutant::kNotReadyForAll)) line_free_ = std::max(line_free_, end.requester.deadline());
+  if (is(NicMutant::kCountsNotReadyOfAll) && ++end.not_ready_naks > end.not_ready_retry_count &&
+      end.not_ready_retry_count < 7)
+    end.requester.fail(end.pool, Failure::kNotReadyExceeded);
 }
 
 void EmulatedNic::count_outcome(AckOutcome outcome) {

@@ -35,6 +35,19 @@ enum class NicMutant : uint8_t {
   kSwapsImmediate,
   kBelievesFutureAcks,
   kReadsOffByOnePacket,
+  kStallsOnLoss,
+  kStallsOnReadLoss,
+  kNotReadyForAll,
+  kTimeoutForAll,
+  kBreaksAll,
+  kSlowsAllDown,
+  kRefusesOthers,
+  kStallsOnKey,
+  kStallsOnNotReady,
+  kStallsOnIcrc,
+  kNotifiesAll,
+  kCountsNotReadyOfAll,
+  kTiredOfNotReady,
 };
 
 struct MutantFacts {

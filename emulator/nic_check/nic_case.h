@@ -33,6 +33,8 @@ NicCases responder_read_cases();
 NicCases congestion_cases();
 NicCases flow_control_cases();
 NicCases robustness_cases();
+NicCases slow_receiver_cases();
+NicCases neighbour_cases();
 NicCases scale_cases();
 NicCases counter_cases();
 
