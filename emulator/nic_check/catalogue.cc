@@ -101,10 +101,11 @@ std::vector<TestCase> perftest_catalogue(PerftestBench* bench) {
 
 std::vector<TestCase> nic_catalogue(NicBench* bench) {
   std::vector<TestCase> catalogue;
-  for (const auto family : {requester_loss_cases, requester_retry_cases, requester_ack_cases, requester_data_cases,
-                            requester_read_cases, responder_data_cases, responder_order_cases, responder_refusal_cases,
-                            responder_silence_cases, responder_read_cases, congestion_cases, flow_control_cases,
-                            robustness_cases, slow_receiver_cases, scale_cases, neighbour_cases, counter_cases})
+  for (const auto family :
+       {requester_loss_cases, requester_retry_cases, requester_ack_cases, requester_data_cases, requester_read_cases,
+        responder_data_cases, responder_order_cases, responder_refusal_cases, responder_silence_cases,
+        responder_read_cases, congestion_cases, flow_control_cases, robustness_cases, slow_receiver_cases, scale_cases,
+        neighbour_cases, counter_cases, wire_counter_cases})
     std::ranges::move(nic_tests(family(), bench), std::back_inserter(catalogue));
   return catalogue;
 }

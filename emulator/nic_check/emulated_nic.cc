@@ -1,5 +1,7 @@
 #include "emulator/nic_check/emulated_nic.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -192,6 +194,15 @@ std::vector<uint8_t> EmulatedNic::read_guard() {
 std::vector<VerbsCounter> EmulatedNic::counters() {
   std::vector<VerbsCounter> counters;
   for (const auto& [name, value] : counters_) counters.push_back({"hw_counters." + name, value});
+  for (const auto& [way, traffic] : {std::pair("rx", received_), std::pair("tx", sent_)}) {
+    counters.push_back({fmt::format("ethtool.{}_vport_rdma_unicast_packets", way), traffic.packets});
+    counters.push_back({fmt::format("ethtool.{}_vport_rdma_unicast_bytes", way), traffic.bytes});
+    counters.push_back({fmt::format("netdev.{}_packets", way), traffic.packets});
+    counters.push_back({fmt::format("netdev.{}_bytes", way), traffic.bytes});
+  }
+  counters.push_back({"counters.port_rcv_packets", received_.packets});
+  counters.push_back({"counters.port_xmit_packets", sent_.packets});
+  counters.push_back({fmt::format("ethtool.rx_prio{}_pause", kCountedPriority), paused_});
   return counters;
 }
 

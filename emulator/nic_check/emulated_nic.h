@@ -45,6 +45,8 @@ struct EmulatedNicOptions {
 class EmulatedNic final : public NicUnderTest {
  public:
   static constexpr uint32_t kGuardBytes = 64 << 10;
+  /// Whose pauses are counted.
+  static constexpr uint8_t kCountedPriority = 3;
 
   /// `port` outlives it.
   EmulatedNic(FramePort& port, const EmulatedNicOptions& options);
@@ -123,7 +125,18 @@ class EmulatedNic final : public NicUnderTest {
   std::vector<size_t> contexts_;  ///< by place, whose it is
   size_t turn_of_ = 0;
   std::vector<WorkCompletion> completions_;
-  std::map<std::string, uint64_t> counters_;
+  std::map<std::string, uint64_t> counters_;  ///< hw_counters
+  /// RoCEv2 frames as its port, its interface and their driver count them.
+  struct Traffic {
+    uint64_t packets = 0, bytes = 0;
+
+    void add(uint64_t more) {
+      ++packets;
+      bytes += more;
+    }
+  };
+  Traffic received_, sent_;
+  uint64_t paused_ = 0;  ///< frames that pause kCountedPriority
   Dcqcn dcqcn_;
   NotificationPoint notifications_;
   PauseTimers pauses_;

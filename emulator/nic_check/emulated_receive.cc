@@ -9,11 +9,13 @@ namespace rankwire {
 
 void EmulatedNic::receive(Time now, const Frame& frame) {
   if (const std::optional<PauseFrame> pause = read_pause(frame)) {
+    if ((pause->priorities & priority_bit(kCountedPriority)) != 0) paused_ += is(NicMutant::kCountsPausesTwice) ? 2 : 1;
     if (!is(NicMutant::kDeafToPauses)) pauses_.receive(*pause, now);
     return;
   }
   const ParsedPacket packet = parse(frame);
   if (packet.reject != Reject::kNone) return;
+  received_.add(is(NicMutant::kCountsPayloadAlone) ? packet.payload_length : frame.length());
   if (!is(NicMutant::kNoIcrcCheck) && !icrc_matches(frame, packet)) {
     if (is(NicMutant::kStallsOnIcrc)) stall(now);
     return count("rx_icrc_encapsulated");

@@ -7,7 +7,7 @@
 namespace rankwire {
 namespace {
 
-constexpr std::array<MutantFacts, 38> kMutants{{
+constexpr std::array<MutantFacts, 41> kMutants{{
     {NicMutant::kDeafToNaks, "deaf_to_naks", "sends nothing again after a sequence NAK", "requester.loss.write.middle"},
     {NicMutant::kHastyAfterNotReady, "hasty_after_rnr", "does not wait for the RNR timer", "requester.rnr.timer"},
     {NicMutant::kWrongNakSyndrome, "wrong_nak_syndrome", "answers a gap by the NAK of an invalid request",
@@ -69,6 +69,11 @@ constexpr std::array<MutantFacts, 38> kMutants{{
      "robustness.slow_receiver.peer"},
     {NicMutant::kTiredOfNotReady, "tired_of_rnr", "breaks a queue pair down at the fourth SEND without a receive",
      "robustness.slow_receiver.nic"},
+    {NicMutant::kCountsNoAnswers, "counts_no_answers", "does not count acknowledgements among the frames it has sent",
+     "counters.ethtool.tx_frames"},
+    {NicMutant::kCountsPausesTwice, "counts_pauses_twice", "counts each PFC frame twice", "counters.ethtool.rx_pauses"},
+    {NicMutant::kCountsPayloadAlone, "counts_payload_alone",
+     "counts of the bytes that it receives those of the payload alone", "counters.ethtool.rx_bytes"},
 }};
 
 }  // namespace

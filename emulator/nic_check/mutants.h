@@ -48,6 +48,9 @@ enum class NicMutant : uint8_t {
   kNotifiesAll,
   kCountsNotReadyOfAll,
   kTiredOfNotReady,
+  kCountsNoAnswers,
+  kCountsPausesTwice,
+  kCountsPayloadAlone,
 };
 
 struct MutantFacts {

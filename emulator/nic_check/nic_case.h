@@ -37,6 +37,7 @@ NicCases slow_receiver_cases();
 NicCases neighbour_cases();
 NicCases scale_cases();
 NicCases counter_cases();
+NicCases wire_counter_cases();
 
 /// Of a NIC that is driven by perftest.
 std::vector<CaseOn<PerftestBench>> perftest_cases();
