@@ -32,6 +32,8 @@ struct BmwgTest {
   /// How many take part where `accelerators` is one number, which there may be no NPUs for. Null: it is a list, of
   /// which each is measured or left out, or there is none.
   uint32_t (*ranks)(const BmwgBench& bench, const BmwgParameters& parameters) = nullptr;
+  /// What the hook `mirror` is asked for, before and after each of its runs; empty: it is not.
+  const char* mirrored = "";
 };
 
 /// Sets `accelerators` of a test to those that take part. Returns what was asked for beyond them: "128 accelerators

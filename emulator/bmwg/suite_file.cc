@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::array<std::string_view, 9> kKeys = {"name", "base",  "set",   "dut",          "topology",
                                                    "host", "tests", "hooks", "hook_patience"};
-constexpr std::array<std::string_view, 3> kHooks = {"link_down", "link_up", "counters"};
+constexpr std::array<std::string_view, 4> kHooks = {"link_down", "link_up", "counters", "mirror"};
 
 const std::string& bmwg_text(const Tree& value, std::string_view key) {
   if (value.kind != Tree::Kind::kScalar || value.text.empty()) fail_at(value.origin, "{}: a text is expected", key);

@@ -111,6 +111,13 @@ struct BmwgSession {
   BmwgRunner runner;
 };
 
+/// What a test is told to ask of the device's mirrored port; empty: nothing.
+std::string mirror_text(const BmwgTest& test, const BmwgBench& bench) {
+  if (*test.mirrored == 0) return {};
+  return fmt::format("{} by the hook `mirror`{}", test.mirrored,
+                     bench.has_hook("mirror") ? ", before and after each run" : ": not seen, there is none");
+}
+
 /// A test of the catalogue as the suite has it.
 TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   BmwgParameters parameters = parameters_of(test, session.suite, quick);
@@ -129,10 +136,13 @@ TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   const BmwgBench bench = bench_for(nowhere, {});
   made.lacks = test.lacks(bench, parameters);
   const std::string cut = made.lacks.empty() ? fit_accelerators(test, bench, parameters) : "";
+  // Embedded switches tell by themselves what a mirrored port would.
+  const std::string mirror = bench.is_embedded() && !bench.has_hook("mirror") ? "" : mirror_text(test, bench);
   made.stimulus = parameters.text().empty()
                       ? test.stimulus
                       : fmt::format("{} ({}{}{})", test.stimulus, quick ? "scaled down by --quick: " : "",
                                     parameters.text(), cut.empty() ? "" : "; " + cut);
+  if (!mirror.empty()) made.stimulus += "; " + mirror;
   if (made.lacks.empty())
     made.duration = std::chrono::milliseconds(static_cast<int64_t>(test.seconds(bench, parameters) * 1000));
   // A machine that others use, or a device that stands still again and again, ends a test and not the suite.
@@ -169,10 +179,12 @@ int list_tests(const BmwgRequest& request) {
                       {"expectation", test.expectation},
                       {"source", test.source},
                       {"needs", test.needs},
+                      {"mirror", test.mirrored},
                       {"kpis", std::move(kpis)},
                       {"parameters", std::move(parameters)}});
     } else {
-      fmt::print("{:<18} {}{}\n", test.id, test.title, *test.needs == 0 ? "" : fmt::format("; needs {}", test.needs));
+      fmt::print("{:<18} {}{}{}\n", test.id, test.title, *test.needs == 0 ? "" : fmt::format("; needs {}", test.needs),
+                 *test.mirrored == 0 ? "" : fmt::format("; asks the hook `mirror` for {}", test.mirrored));
     }
   }
   if (request.run.json) {
