@@ -61,7 +61,10 @@ CaseOutcome carry_out(const CaseOn<Bench>& test, Bench& bench, const CaseContext
   } catch (const std::exception& error) {
     CaseOutcome outcome = CaseOutcome::error(error.what());
     keep_capture(outcome);
-    bench.end();
+    try {
+      bench.end();
+    } catch (const std::exception&) {  // of which the first error may be the reason
+    }
     return outcome;
   }
 }
