@@ -202,7 +202,8 @@ std::vector<VerbsCounter> EmulatedNic::counters() {
   }
   counters.push_back({"counters.port_rcv_packets", received_.packets});
   counters.push_back({"counters.port_xmit_packets", sent_.packets});
-  counters.push_back({fmt::format("ethtool.rx_prio{}_pause", kCountedPriority), paused_});
+  counters.push_back({fmt::format("ethtool.rx_prio{}_pause", kCountedPriority), pauses_received_});
+  counters.push_back({fmt::format("ethtool.tx_prio{}_pause", kCountedPriority), pauses_sent_});
   return counters;
 }
 
@@ -252,6 +253,7 @@ void EmulatedNic::turn(Time now) {
   }
   next_event_ = late_.empty() ? Time::never() : late_.front().at;
   expire_deadlines(now);
+  release_line(now);
   while (transmit_one(now)) {
   }
   if (!deadlines_.empty()) next_event_ = std::min(next_event_, deadlines_.top().first);

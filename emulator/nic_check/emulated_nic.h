@@ -90,6 +90,10 @@ class EmulatedNic final : public NicUnderTest {
   void count(const char* counter) { ++counters_[counter]; }
 
   void receive(Time now, const Frame& frame);
+  /// Takes a frame into the buffer, and pauses the line where that is full. Whether it had room.
+  bool admit(Time now, const Frame& frame);
+  void send_pause(Time now, uint16_t quanta);
+  void release_line(Time now);
   void receive_request(Time now, End& end, const ParsedPacket& packet);
   void deliver(Time now, End& end, const ParsedPacket& packet, const Reception& reception);
   void receive_answer(Time now, End& end, const ParsedPacket& packet);
@@ -136,7 +140,11 @@ class EmulatedNic final : public NicUnderTest {
     }
   };
   Traffic received_, sent_;
-  uint64_t paused_ = 0;  ///< frames that pause kCountedPriority
+  uint64_t pauses_received_ = 0, pauses_sent_ = 0;  ///< of kCountedPriority
+  /// When what has arrived will have been worked off. Each frame is done at once; this is what there would be room for.
+  Time worked_off_ = Time::long_ago();
+  bool pauses_others_ = false;            ///< whoever sends to it
+  Time pauses_again_ = Time::long_ago();  ///< of the mutant that never lets go
   Dcqcn dcqcn_;
   NotificationPoint notifications_;
   PauseTimers pauses_;

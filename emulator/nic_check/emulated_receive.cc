@@ -7,14 +7,60 @@
 
 namespace rankwire {
 
+namespace {
+
+// What a frame takes at the least, 50 million a second, and how far the NIC may be behind: it pauses at the first, lets
+// go on at the second, and a mutant loses what comes beyond the third.
+constexpr Duration kPerFrame = nanoseconds(20), kPausesAt = microseconds(100), kGoesOnAt = microseconds(50),
+                   kLosesAt = microseconds(120);
+
+}  // namespace
+
+bool EmulatedNic::admit(Time now, const Frame& frame) {
+  // A peer that does not obey is not what the other cases are about.
+  if (is(NicMutant::kPausesNobody) && worked_off_ - now > kLosesAt) return false;
+  worked_off_ =
+      std::max(worked_off_, now) + std::max(kPerFrame, serialization_time(line_bytes(frame.length()), options_.line));
+  if (worked_off_ - now > kPausesAt && !pauses_others_ && !is(NicMutant::kPausesNobody)) send_pause(now, kMaxQuanta);
+  return true;
+}
+
+void EmulatedNic::send_pause(Time now, uint16_t quanta) {
+  Frame frame;
+  if (!begin_frame(frame)) return;
+  pauses_others_ = quanta > 0;
+  if (pauses_others_) ++pauses_sent_;
+  const PrioritySet priorities =
+      is(NicMutant::kPausesAllPriorities) ? PrioritySet{0xFF} : priority_bit(kCountedPriority);
+  write_pause(options_.facts.mac, priority_pause(priorities, quanta), frame);
+  if (port_.transmit(now, {&frame, 1}) == 0) port_.release({&frame, 1});
+}
+
+void EmulatedNic::release_line(Time now) {
+  if (!pauses_others_) return;
+  if (is(NicMutant::kPausesWithoutEnd)) {
+    if (now >= pauses_again_) {
+      send_pause(now, kMaxQuanta);
+      pauses_again_ = now + kGoesOnAt;
+    }
+    next_event_ = std::min(next_event_, pauses_again_);
+  } else if (worked_off_ - now <= kGoesOnAt) {
+    send_pause(now, 0);
+  } else {
+    next_event_ = std::min(next_event_, worked_off_ - kGoesOnAt);
+  }
+}
+
 void EmulatedNic::receive(Time now, const Frame& frame) {
   if (const std::optional<PauseFrame> pause = read_pause(frame)) {
-    if ((pause->priorities & priority_bit(kCountedPriority)) != 0) paused_ += is(NicMutant::kCountsPausesTwice) ? 2 : 1;
+    if ((pause->priorities & priority_bit(kCountedPriority)) != 0)
+      pauses_received_ += is(NicMutant::kCountsPausesTwice) ? 2 : 1;
     if (!is(NicMutant::kDeafToPauses)) pauses_.receive(*pause, now);
     return;
   }
   const ParsedPacket packet = parse(frame);
   if (packet.reject != Reject::kNone) return;
+  if (!admit(now, frame)) return;
   received_.add(is(NicMutant::kCountsPayloadAlone) ? packet.payload_length : frame.length());
   if (!is(NicMutant::kNoIcrcCheck) && !icrc_matches(frame, packet)) {
     if (is(NicMutant::kStallsOnIcrc)) stall(now);

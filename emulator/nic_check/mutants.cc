@@ -7,7 +7,7 @@
 namespace rankwire {
 namespace {
 
-constexpr std::array<MutantFacts, 41> kMutants{{
+constexpr std::array<MutantFacts, 44> kMutants{{
     {NicMutant::kDeafToNaks, "deaf_to_naks", "sends nothing again after a sequence NAK", "requester.loss.write.middle"},
     {NicMutant::kHastyAfterNotReady, "hasty_after_rnr", "does not wait for the RNR timer", "requester.rnr.timer"},
     {NicMutant::kWrongNakSyndrome, "wrong_nak_syndrome", "answers a gap by the NAK of an invalid request",
@@ -74,6 +74,12 @@ constexpr std::array<MutantFacts, 41> kMutants{{
     {NicMutant::kCountsPausesTwice, "counts_pauses_twice", "counts each PFC frame twice", "counters.ethtool.rx_pauses"},
     {NicMutant::kCountsPayloadAlone, "counts_payload_alone",
      "counts of the bytes that it receives those of the payload alone", "counters.ethtool.rx_bytes"},
+    {NicMutant::kPausesNobody, "pauses_nobody", "loses what it has no room for instead of pausing its port",
+     "flow.pfc.sent"},
+    {NicMutant::kPausesAllPriorities, "pauses_all_priorities", "pauses all priorities where it has no room for one",
+     "flow.pfc.sent"},
+    {NicMutant::kPausesWithoutEnd, "pauses_without_end", "pauses its port again and again once it has begun",
+     "flow.pfc.sent"},
 }};
 
 }  // namespace

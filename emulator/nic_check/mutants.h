@@ -51,6 +51,9 @@ enum class NicMutant : uint8_t {
   kCountsNoAnswers,
   kCountsPausesTwice,
   kCountsPayloadAlone,
+  kPausesNobody,
+  kPausesAllPriorities,
+  kPausesWithoutEnd,
 };
 
 struct MutantFacts {
