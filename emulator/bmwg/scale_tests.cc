@@ -209,7 +209,10 @@ std::vector<BmwgTest> bmwg_scale_tests() {
         {"tolerance", "", ""}},
        lacks_accelerators,
        seconds_of_scales,
-       scale_limit},
+       scale_limit,
+       nullptr,
+       "",
+       kElementBytes},
       {"T7.link_failure",
        "link failure convergence",
        "a cable between two switches fails in the middle of AllReduces",
@@ -221,7 +224,9 @@ std::vector<BmwgTest> bmwg_scale_tests() {
        lacks_cables,
        seconds_of_failure,
        link_failure,
-       ranks_that_fit},
+       ranks_that_fit,
+       "",
+       kElementBytes},
       {"T8.soak",
        "sustained load",
        "AllReduces and AllToAlls in turn, sampled",
@@ -235,7 +240,9 @@ std::vector<BmwgTest> bmwg_scale_tests() {
        lacks_two_ranks,
        [](const BmwgBench&, const BmwgParameters& p) { return static_cast<double>(p.duration("duration").ps) * 1e-12; },
        soak,
-       ranks_that_fit},
+       ranks_that_fit,
+       "",
+       kElementBytes},
   };
 }
 

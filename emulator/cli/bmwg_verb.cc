@@ -111,6 +111,14 @@ struct BmwgSession {
   BmwgRunner runner;
 };
 
+/// What `--quick` scales down is told apart from what the suite has of its own.
+std::string parameters_text(const BmwgParameters& parameters, bool quick) {
+  if (!quick) return parameters.text();
+  const std::string scaled = parameters.text(false), own = parameters.text(true);
+  return fmt::format("{}{}{}{}{}", scaled.empty() ? "" : "scaled down by --quick: ", scaled,
+                     scaled.empty() || own.empty() ? "" : "; ", own.empty() ? "" : "of the suite: ", own);
+}
+
 /// What a test is told to ask of the device's mirrored port; empty: nothing.
 std::string mirror_text(const BmwgTest& test, const BmwgBench& bench) {
   if (*test.mirrored == 0) return {};
@@ -138,10 +146,9 @@ TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   const std::string cut = made.lacks.empty() ? fit_accelerators(test, bench, parameters) : "";
   // Embedded switches tell by themselves what a mirrored port would.
   const std::string mirror = bench.is_embedded() && !bench.has_hook("mirror") ? "" : mirror_text(test, bench);
-  made.stimulus = parameters.text().empty()
-                      ? test.stimulus
-                      : fmt::format("{} ({}{}{})", test.stimulus, quick ? "scaled down by --quick: " : "",
-                                    parameters.text(), cut.empty() ? "" : "; " + cut);
+  const std::string values = parameters_text(parameters, quick);
+  made.stimulus =
+      values.empty() ? test.stimulus : fmt::format("{} ({}{})", test.stimulus, values, cut.empty() ? "" : "; " + cut);
   if (!mirror.empty()) made.stimulus += "; " + mirror;
   if (made.lacks.empty())
     made.duration = std::chrono::milliseconds(static_cast<int64_t>(test.seconds(bench, parameters) * 1000));

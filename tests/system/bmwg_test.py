@@ -218,6 +218,11 @@ class Bmwg(RankwireTest):
         self.assertIn("T4.spray             skipped  one switch has no parallel paths (fabric)", process.stdout)
         self.assertIn("3 tests, 3 of them skipped, about 0 s", process.stdout)
 
+    def test_what_the_suite_sets_is_told_apart_from_what_quick_scales(self):
+        suite = self.suite("tests:\n  - {select: T7.scale, size: 4KiB}\n")
+        plan = rankwire("bmwg", "plan", suite, "--quick", "--only", "T7.scale").stdout
+        self.assertIn("(scaled down by --quick: accelerators=2,4,8; iterations=3; of the suite: size=4KiB)", plan)
+
     def test_counters_of_a_soak_are_curves(self):
         counters = self.folder / "counters"
         counters.write_text(f"#!/bin/sh\necho x >> {self.folder}/calls\n"
@@ -344,6 +349,11 @@ class Bmwg(RankwireTest):
         self.assert_one_line_error(process, USAGE, "suite.yaml:3", "T1.throughput")
         process = rankwire("bmwg", "run", QUICK, "--only", "T9.*", "--out", self.folder / "out")
         self.assert_one_line_error(process, USAGE, "T9.*")
+        for command in ("plan", "run"):
+            suite = self.suite("tests:\n  - select: T5.*\n    sizes: [64KiB, 7B]\n")
+            process = rankwire("bmwg", command, suite, *(("--out", self.folder / "out") if command == "run" else ()))
+            self.assert_one_line_error(process, USAGE, "suite.yaml:5: sizes: 7 B of T5.all_reduce is not a whole number of "
+                                       "elements of 4 B (float)")  # fmt: skip
         process = rankwire("bmwg", "plan", self.suite("set: {transport.mtv: 1024B}\n"))
         self.assert_one_line_error(process, USAGE, "transport.mtu")
         self.assertFalse((self.folder / "out").exists())
