@@ -258,7 +258,8 @@ class Bmwg(RankwireTest):
         self.assertEqual((self.folder / "looks").read_text(encoding="utf-8"), "x\n" * 14)
 
     def test_a_mirror_that_prints_something_else_is_an_error(self):
-        suite = self.suite("hooks: {mirror: 'echo {\\\"mark\\\": 1}'}\ntests:\n  - {select: T3.ecn, thresholds: 64KB, duration: 5ms}\n")
+        suite = self.suite("hooks: {mirror: 'echo {\\\"mark\\\": 1}'}\n"
+                           "tests:\n  - {select: T3.ecn, thresholds: 64KB, duration: 5ms}\n")  # fmt: skip
         process, cases = self.run_suite(suite, "--twin", "--only", "T3.ecn")
         self.assertEqual((process.returncode, cases["T3.ecn"]["verdict"]), (FAILED, "error"))
         self.assertIn("mirror: it printed 'mark', which is none of packets, marked", cases["T3.ecn"]["reason"])
