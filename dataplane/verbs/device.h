@@ -101,8 +101,9 @@ struct VerbsSetting {
   std::string value;
 };
 
-/// What sysfs shows of the port (`counters`, `hw_counters`, of the device also), and the statistics of its network
-/// interface (ethtool), in this order, each by name. Empty where there are none.
+/// What sysfs shows of the port (`counters`, `hw_counters`, of the device also) and of its network interface
+/// (`netdev`), and the statistics of the driver of that interface (`ethtool`), in this order, each by name. Empty where
+/// there are none.
 std::vector<VerbsCounter> verbs_counters(const std::string& device, uint32_t port);
 std::vector<VerbsSetting> verbs_settings(const VerbsPlace& place);
 

@@ -196,6 +196,8 @@ std::vector<VerbsCounter> VerbsSysfs::counters(const std::string& name, uint32_t
   add_counters(counters, own + "/counters", "counters.");
   add_counters(counters, own + "/hw_counters", "hw_counters.");
   add_counters(counters, of_device(name) + "/hw_counters", "device.");
+  if (const std::string interface = netdev(name, port); !interface.empty())
+    add_counters(counters, root_ + "/sys/class/net/" + interface + "/statistics", "netdev.");
   return counters;
 }
 

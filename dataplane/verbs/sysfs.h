@@ -19,7 +19,8 @@ class VerbsSysfs {
   VerbsDeviceInfo device(const std::string& name) const;
   /// The network interface of the port; empty: not known.
   std::string netdev(const std::string& name, uint32_t port) const;
-  /// "counters.NAME" and "hw_counters.NAME" of the port, then "device.NAME" of the device, each sorted.
+  /// "counters.NAME" and "hw_counters.NAME" of the port, then "device.NAME" of the device and "netdev.NAME" of
+  /// its network interface, each sorted.
   std::vector<VerbsCounter> counters(const std::string& name, uint32_t port) const;
 
  private:

@@ -291,7 +291,11 @@ RunConfig collective_config(const CollectiveSpec& spec) {
     if (ranks == 0) ranks = places_of(spec);
   }
   add_series(settings, spec, operation);
-  if (ranks != 0) settings.add(fmt::format("{}ranks={}", kSeries, ranks));
+  if (spec.ranks) {
+    settings.add(fmt::format("{}ranks", kSeries), spec.ranks, "--ranks");
+  } else if (ranks != 0) {
+    settings.add(fmt::format("{}ranks={}", kSeries, ranks));
+  }
   add_carrying(settings, spec, operation);
   std::ranges::copy(spec.settings, std::back_inserter(settings.list()));
   RunConfig config = load_as_typed(spec.config, settings);

@@ -7,6 +7,7 @@
 
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/formulas.h"
+#include "emulator/bmwg/mirror.h"
 #include "emulator/bmwg/outcome.h"
 
 namespace rankwire {
@@ -29,17 +30,20 @@ LinkBytes counted_links(const Json& counters) {
 
 /// Traffic that every port sends to one on another leaf, with so many queue pairs of each pair.
 BmwgMeasurement spread(BmwgBench& bench, const BmwgParameters& parameters, const std::string& name,
-                       uint32_t queue_pairs, std::vector<std::string> settings, LinkBytes& links) {
+                       uint32_t queue_pairs, std::vector<std::string> settings, LinkBytes& links,
+                       MirrorCounts& mirrored) {
   const size_t n = bench.ports();
   const std::string from = bench.port_names(0, n), to = bench.port_names(n / 2, n);
   settings.push_back(fmt::format("transport.queue_pairs={}", queue_pairs));
   const bool is_embedded = bench.is_embedded();
   const LinkBytes before = is_embedded ? LinkBytes() : counted_links(bench.counters());
+  const MirrorLook mirror(bench);
   BmwgMeasurement run =
       bench.measure_flows(name,
                           fmt::format("{{name: load, pattern: pairs, from: [{}], to: [{}], size: 64KiB, rate: {}bps}}",
                                       from, to, static_cast<int64_t>(bench.rate() * parameters.share("load"))),
                           parameters.duration("duration"), std::move(settings));
+  mirrored = mirror.since();
   links = is_embedded ? bench.uplinks(run) : counted_links(bench.counters());
   for (const auto& [link, bytes] : before) links[link] -= bytes;
   return run;
@@ -83,8 +87,10 @@ void ecmp(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outco
     for (const uint32_t queue_pairs : parameters.counts("queue_pairs")) {
       const std::string name = fmt::format("{}-{}qp", &hash == &hashes.front().first ? "a" : "b", queue_pairs);
       LinkBytes links;
-      const BmwgMeasurement run = spread(bench, parameters, name, queue_pairs, settings, links);
+      MirrorCounts mirrored;
+      const BmwgMeasurement run = spread(bench, parameters, name, queue_pairs, settings, links, mirrored);
       outcome.note(run, name);
+      add_mirrored(outcome, mirrored, fmt::format("{} queue pairs, {}", queue_pairs, hash));
       add_balance(outcome, run, links, fmt::format("{} queue pairs, {}", queue_pairs, hash), curve, queue_pairs);
     }
     outcome.add(std::move(curve));
@@ -99,11 +105,13 @@ void strategy(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& o
   if (bench.is_embedded()) settings.push_back(fmt::format("fabric.balancing={{spreading: {}}}", spreading));
   for (const uint32_t queue_pairs : parameters.counts("queue_pairs")) {
     LinkBytes links;
+    MirrorCounts mirrored;
     std::vector<std::string> own = settings;
     if (reorders) own.push_back("transport.out_of_order=256");
     const std::string name = fmt::format("{}-{}qp", spreading, queue_pairs);
-    const BmwgMeasurement run = spread(bench, parameters, name, queue_pairs, std::move(own), links);
+    const BmwgMeasurement run = spread(bench, parameters, name, queue_pairs, std::move(own), links, mirrored);
     outcome.note(run, name);
+    add_mirrored(outcome, mirrored, fmt::format("{} queue pairs", queue_pairs));
     add_balance(outcome, run, links, fmt::format("{} queue pairs", queue_pairs), curve, queue_pairs);
   }
   outcome.add(std::move(curve));
@@ -114,6 +122,8 @@ double seconds_of_balancing(const BmwgBench&, const BmwgParameters& p) {
 }
 
 constexpr const char* kCounted = "of a device that is not embedded: the hook `counters`, which prints bytes by link";
+
+constexpr const char* kOrder = "the order of packets on a link";
 
 }  // namespace
 
@@ -128,7 +138,9 @@ std::vector<BmwgTest> bmwg_balancing_tests() {
        {{"queue_pairs", "1,4,8,16,32", "1,8"}, {"load", "50%", "30%"}, {"duration", "60s", "50ms"}},
        lacks_seen_links,
        [](const BmwgBench& bench, const BmwgParameters& p) { return 2 * seconds_of_balancing(bench, p); },
-       ecmp},
+       ecmp,
+       nullptr,
+       kOrder},
       {"T4.flowlet",
        "dynamic load balancing (flowlet)",
        "the same, where the device moves flows after gaps",
@@ -140,7 +152,9 @@ std::vector<BmwgTest> bmwg_balancing_tests() {
        seconds_of_balancing,
        [](BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
          strategy(bench, parameters, outcome, "flowlet", false);
-       }},
+       },
+       nullptr,
+       kOrder},
       {"T4.spray",
        "packet spraying",
        "the same, where the device spreads packets one by one",
@@ -152,7 +166,9 @@ std::vector<BmwgTest> bmwg_balancing_tests() {
        seconds_of_balancing,
        [](BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
          strategy(bench, parameters, outcome, "packet", true);
-       }},
+       },
+       nullptr,
+       kOrder},
   };
 }
 

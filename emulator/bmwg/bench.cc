@@ -287,16 +287,27 @@ void BmwgBench::hook(const std::string& name) const {
   run_hook(name, suite_.hooks.at(name), suite_.hook_patience, context_.interrupted);
 }
 
-Json BmwgBench::counters() const {
-  const auto command = suite_.hooks.find("counters");
+Json BmwgBench::printed_by(const std::string& hook) const {
+  const auto command = suite_.hooks.find(hook);
   if (command == suite_.hooks.end()) return nullptr;
-  const std::string text = run_hook("counters", command->second, suite_.hook_patience, context_.interrupted);
+  const std::string text = run_hook(hook, command->second, suite_.hook_patience, context_.interrupted);
   Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) fail_run("counters: '{}' printed no JSON object; {}", command->second, words_of_hook(text));
-  if (json.empty()) fail_run("counters: '{}' printed an object without a counter", command->second);
+  if (!json.is_object()) fail_run("{}: '{}' printed no JSON object; {}", hook, command->second, words_of_hook(text));
+  return json;
+}
+
+Json BmwgBench::mirror() const {
+  return printed_by("mirror");
+}
+
+Json BmwgBench::counters() const {
+  Json json = printed_by("counters");
+  if (json.is_null()) return json;
+  const std::string& command = suite_.hooks.at("counters");
+  if (json.empty()) fail_run("counters: '{}' printed an object without a counter", command);
   for (const auto& [name, value] : json.items()) {
     if (value.is_number() || (name == "links" && value.is_object())) continue;
-    fail_run("counters: '{}' printed {} of '{}', which is no number", command->second, value.dump(), name);
+    fail_run("counters: '{}' printed {} of '{}', which is no number", command, value.dump(), name);
   }
   return json;
 }

@@ -138,8 +138,13 @@ class BmwgBench {
   void hook(const std::string& name) const;
   /// What the command `counters` prints; null without one. Throws Error(kRun) where that is no JSON object.
   nlohmann::ordered_json counters() const;
+  /// What the command `mirror` prints, which mirror_counts reads; null without one. Throws Error(kRun) likewise.
+  nlohmann::ordered_json mirror() const;
 
  private:
+  /// The JSON object that a hook prints; null where there is no such hook. Throws Error(kRun) where it is none.
+  nlohmann::ordered_json printed_by(const std::string& hook) const;
+
   const BmwgSuite& suite_;
   const RunConfig& base_;
   const BmwgRunner& runner_;

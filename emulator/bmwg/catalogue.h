@@ -32,7 +32,14 @@ struct BmwgTest {
   /// How many take part where `accelerators` is one number, which there may be no NPUs for. Null: it is a list, of
   /// which each is measured or left out, or there is none.
   uint32_t (*ranks)(const BmwgBench& bench, const BmwgParameters& parameters) = nullptr;
+  /// What the hook `mirror` is asked for, before and after each of its runs; empty: it is not.
+  const char* mirrored = "";
+  /// Bytes that its sizes are multiples of: an element of a collective.
+  uint32_t element = 1;
 };
+
+/// Of a float, which collectives move.
+inline constexpr uint32_t kElementBytes = 4;
 
 /// Sets `accelerators` of a test to those that take part. Returns what was asked for beyond them: "128 accelerators
 /// were cut to 8: the hosts hold 8", likewise of those of a list that are left out; empty: nothing.

@@ -84,7 +84,10 @@ BmwgTest collective_test(const char* id, const char* title, const char* stimulus
            {"tolerance", "", ""}},
           lacks_accelerators,
           seconds_of,
-          run};
+          run,
+          nullptr,
+          "",
+          kElementBytes};
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/formulas.h"
+#include "emulator/bmwg/mirror.h"
 #include "emulator/bmwg/needs.h"
 #include "emulator/bmwg/outcome.h"
 #include "emulator/input/units.h"
@@ -33,6 +35,7 @@ void mark_at(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& ou
   const std::string subject = print_quantity(threshold.count, kSizeScale);
   MeasuredCurve curve{"threshold " + subject, "bytes under way", "B", "ECN marking ratio", "of data packets", {}};
   double first_marked = 0, highest_clear = 0, marks_below = 0;
+  std::optional<double> mirrored_below;
   for (const double part : {0.25, 0.5, 0.9, 1.25, 1.5, 2.0, 4.0}) {
     const auto messages =
         static_cast<uint32_t>(std::max(1.0, std::floor(part * static_cast<double>(threshold.count) / 2.0 /
@@ -42,19 +45,28 @@ void mark_at(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& ou
     settings.push_back(kNoCongestionControl);
     settings.push_back(fmt::format("transport.window={}", messages));
     const std::string name = fmt::format("{}-{:.0f}percent", subject, part * 100);
+    const MirrorLook mirror(bench);
     const BmwgMeasurement run = bench.measure_flows(
         name,
         fmt::format("{{name: load, pattern: incast, from: [{}], to: {}, size: {}B, outstanding: {}}}",
                     bench.port_names(0, 2), bench.port(2), packet.count, messages),
         parameters.duration("duration"), std::move(settings));
     outcome.note(run, name);
+    const MirrorCounts seen = mirror.since();
+    add_mirrored(outcome, seen, fmt::format("{}, {:.1f} kB under way", subject, under_way / 1e3));
     const double ratio = run.share_of_packets("ecn_ce_rx");
     curve.points.push_back({under_way, ratio});
     if (ratio > 0 && first_marked == 0) first_marked = under_way;
     if (ratio == 0) highest_clear = under_way;
-    if (under_way <= static_cast<double>(threshold.count)) marks_below += static_cast<double>(run.counter("ecn_ce_rx"));
+    if (under_way > static_cast<double>(threshold.count)) continue;
+    marks_below += static_cast<double>(run.counter("ecn_ce_rx"));
+    if (const auto marked = seen.find("marked"); marked != seen.end())
+      mirrored_below = mirrored_below.value_or(0) + marked->second;
   }
   outcome.add(measured("packets marked below the threshold", marks_below, "packets", {}, 0, subject));
+  if (mirrored_below)
+    outcome.add(
+        measured("packets marked below the threshold, mirrored port", *mirrored_below, "packets", {}, 0, subject));
   outcome.add(measured("bytes under way without a mark", highest_clear / 1e3, "kB", {}, {}, subject));
   outcome.add(
       measured("first marked at", first_marked / 1e3, "kB", static_cast<double>(threshold.count) / 1e3, {}, subject));
@@ -79,12 +91,14 @@ void pfc_incast(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome&
       continue;
     }
     const std::string name = fmt::format("{}to1", ratio);
+    const MirrorLook mirror(bench);
     const BmwgMeasurement run = bench.measure_flows(
         name,
         fmt::format("{{name: load, pattern: incast, from: [{}], to: {}, size: 1MiB, outstanding: 4}}",
                     bench.port_names(0, ratio), bench.port(ratio)),
         parameters.duration("duration"), {kNoCongestionControl, "transport.window=1024"});
     outcome.note(run, name);
+    add_mirrored(outcome, mirror.since(), name);
     const double seconds = static_cast<double>(parameters.duration("duration").ps) * 1e-12;
     // Frames, since of few large messages many are under way at the end; what drains after it is not counted as more.
     double received = 0;
@@ -270,7 +284,9 @@ std::vector<BmwgTest> bmwg_congestion_tests() {
        [](const BmwgBench&, const BmwgParameters& p) {
          return 7 * whole(p) * static_cast<double>(p.sizes("thresholds").size());
        },
-       ecn},
+       ecn,
+       nullptr,
+       "marks where they are made"},
       {"T3.pfc_incast",
        "PFC behavior under incast",
        "N ports send to one at line rate without congestion control",
@@ -282,7 +298,9 @@ std::vector<BmwgTest> bmwg_congestion_tests() {
        [](const BmwgBench&, const BmwgParameters& p) {
          return whole(p) * static_cast<double>(p.counts("ratios").size());
        },
-       pfc_incast},
+       pfc_incast,
+       nullptr,
+       "PAUSE frames where they are sent"},
       {"T3.dcqcn",
        "congestion control convergence time",
        "M flows into one port, beside which M more begin",

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "emulator/suite/suite.h"
+#include "emulator/suite/suite_gates.h"
 
 namespace rankwire {
 namespace {
@@ -72,6 +73,12 @@ std::vector<const BmwgKpi*> kpis_of(std::string_view test) {
     }
   }
   return found;
+}
+
+std::vector<std::string> measured_names_of(std::string_view test) {
+  std::vector<std::string> names;
+  for (const BmwgKpi* kpi : kpis_of(test)) names.push_back(gate_name(kpi->measured));
+  return names;
 }
 
 }  // namespace rankwire

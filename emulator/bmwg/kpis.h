@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,5 +20,8 @@ std::span<const BmwgKpi> bmwg_kpis();
 
 /// Those that a test measures, in the same order.
 std::vector<const BmwgKpi*> kpis_of(std::string_view test);
+
+/// What these are called in gates, or how their names there begin: "jct_ratio".
+std::vector<std::string> measured_names_of(std::string_view test);
 
 }  // namespace rankwire

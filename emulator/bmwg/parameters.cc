@@ -128,6 +128,7 @@ bool BmwgParameters::set(std::string_view name, const Tree& value) {
     std::ranges::for_each(value.items, add);
   }
   own->second = std::move(texts);
+  set_.emplace(name);
   return true;
 }
 
@@ -164,6 +165,14 @@ std::string BmwgParameters::text() const {
   std::vector<std::string> parts;
   for (const auto& [name, values] : values_)
     if (!values.empty()) parts.push_back(fmt::format("{}={}", name, fmt::join(values, ",")));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string BmwgParameters::text(bool of_suite) const {
+  std::vector<std::string> parts;
+  for (const auto& [name, values] : values_)
+    if (!values.empty() && set_.contains(name) == of_suite)
+      parts.push_back(fmt::format("{}={}", name, fmt::join(values, ",")));
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 

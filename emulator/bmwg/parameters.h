@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,13 +51,15 @@ class BmwgParameters {
   uint32_t count(std::string_view name) const { return counts(name).at(0); }
   Duration duration(std::string_view name) const { return durations(name).at(0); }
   double share(std::string_view name) const { return shares(name).at(0); }
-  /// As they were written: "sizes=64B,1KiB; duration=60s".
+  /// As they were written: "sizes=64B,1KiB; duration=60s". `of_suite`: those that `set` has changed, or the others.
   std::string text() const;
+  std::string text(bool of_suite) const;
 
  private:
   const std::vector<std::string>& texts(std::string_view name) const;
 
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  std::set<std::string, std::less<>> set_;
 };
 
 }  // namespace rankwire

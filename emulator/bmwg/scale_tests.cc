@@ -13,6 +13,7 @@
 #include "emulator/bmwg/needs.h"
 #include "emulator/bmwg/outcome.h"
 #include "emulator/input/units.h"
+#include "emulator/suite/jct_ratio.h"
 
 namespace rankwire {
 namespace {
@@ -167,6 +168,7 @@ void soak(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outco
   for (auto& [name, curve] : counters) outcome.add(std::move(curve));
   for (const auto& [operation, values] : ratios) {
     outcome.add(measured("JCT ratio, median", median_of(values), "of the reference", {}, {}, operation));
+    outcome.add(measured("JCT ratio P95", nearest_rank(values, 95), "of the reference", {}, {}, operation));
     outcome.repeated("JCT ratio, mean", values, "of the reference", operation);
   }
 }
@@ -207,7 +209,10 @@ std::vector<BmwgTest> bmwg_scale_tests() {
         {"tolerance", "", ""}},
        lacks_accelerators,
        seconds_of_scales,
-       scale_limit},
+       scale_limit,
+       nullptr,
+       "",
+       kElementBytes},
       {"T7.link_failure",
        "link failure convergence",
        "a cable between two switches fails in the middle of AllReduces",
@@ -219,7 +224,9 @@ std::vector<BmwgTest> bmwg_scale_tests() {
        lacks_cables,
        seconds_of_failure,
        link_failure,
-       ranks_that_fit},
+       ranks_that_fit,
+       "",
+       kElementBytes},
       {"T8.soak",
        "sustained load",
        "AllReduces and AllToAlls in turn, sampled",
@@ -233,7 +240,9 @@ std::vector<BmwgTest> bmwg_scale_tests() {
        lacks_two_ranks,
        [](const BmwgBench&, const BmwgParameters& p) { return static_cast<double>(p.duration("duration").ps) * 1e-12; },
        soak,
-       ranks_that_fit},
+       ranks_that_fit,
+       "",
+       kElementBytes},
   };
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::array<std::string_view, 9> kKeys = {"name", "base",  "set",   "dut",          "topology",
                                                    "host", "tests", "hooks", "hook_patience"};
-constexpr std::array<std::string_view, 3> kHooks = {"link_down", "link_up", "counters"};
+constexpr std::array<std::string_view, 4> kHooks = {"link_down", "link_up", "counters", "mirror"};
 
 const std::string& bmwg_text(const Tree& value, std::string_view key) {
   if (value.kind != Tree::Kind::kScalar || value.text.empty()) fail_at(value.origin, "{}: a text is expected", key);
@@ -66,6 +66,15 @@ std::map<std::string, std::string> read_hooks(const Tree& value) {
   return hooks;
 }
 
+/// A collective moves whole elements.
+void check_elements(const BmwgTest& test, const BmwgParameters& parameters, const Tree::Entry& entry) {
+  if (entry.key != "size" && entry.key != "sizes") return;
+  for (const Bytes size : parameters.sizes(entry.key))
+    if (size.count % test.element != 0)
+      fail_at(entry.value.origin, "{}: {} B of {} is not a whole number of elements of {} B (float)", entry.key,
+              size.count, test.id, test.element);
+}
+
 /// Every parameter must mean something to one of the tests at least.
 void check_override(const BmwgSuite::Override& item) {
   std::vector<std::string> ids;
@@ -85,7 +94,9 @@ void check_override(const BmwgSuite::Override& item) {
     for (const BmwgTest& test : bmwg_catalogue()) {
       if (!selects(item.select, test.id)) continue;
       BmwgParameters parameters(test.parameters, false);
-      is_taken |= !is_own_key(entry.key) && parameters.set(entry.key, entry.value);
+      const bool is_set = !is_own_key(entry.key) && parameters.set(entry.key, entry.value);
+      if (is_set) check_elements(test, parameters, entry);
+      is_taken |= is_set;
       for (const ParameterDefault& parameter : test.parameters)
         if (std::ranges::find(known, parameter.name) == known.end()) known.emplace_back(parameter.name);
     }

@@ -111,6 +111,21 @@ struct BmwgSession {
   BmwgRunner runner;
 };
 
+/// What `--quick` scales down is told apart from what the suite has of its own.
+std::string parameters_text(const BmwgParameters& parameters, bool quick) {
+  if (!quick) return parameters.text();
+  const std::string scaled = parameters.text(false), own = parameters.text(true);
+  return fmt::format("{}{}{}{}{}", scaled.empty() ? "" : "scaled down by --quick: ", scaled,
+                     scaled.empty() || own.empty() ? "" : "; ", own.empty() ? "" : "of the suite: ", own);
+}
+
+/// What a test is told to ask of the device's mirrored port; empty: nothing.
+std::string mirror_text(const BmwgTest& test, const BmwgBench& bench) {
+  if (*test.mirrored == 0) return {};
+  return fmt::format("{} by the hook `mirror`{}", test.mirrored,
+                     bench.has_hook("mirror") ? ", before and after each run" : ": not seen, there is none");
+}
+
 /// A test of the catalogue as the suite has it.
 TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   BmwgParameters parameters = parameters_of(test, session.suite, quick);
@@ -129,10 +144,12 @@ TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   const BmwgBench bench = bench_for(nowhere, {});
   made.lacks = test.lacks(bench, parameters);
   const std::string cut = made.lacks.empty() ? fit_accelerators(test, bench, parameters) : "";
-  made.stimulus = parameters.text().empty()
-                      ? test.stimulus
-                      : fmt::format("{} ({}{}{})", test.stimulus, quick ? "scaled down by --quick: " : "",
-                                    parameters.text(), cut.empty() ? "" : "; " + cut);
+  // Embedded switches tell by themselves what a mirrored port would.
+  const std::string mirror = bench.is_embedded() && !bench.has_hook("mirror") ? "" : mirror_text(test, bench);
+  const std::string values = parameters_text(parameters, quick);
+  made.stimulus =
+      values.empty() ? test.stimulus : fmt::format("{} ({}{})", test.stimulus, values, cut.empty() ? "" : "; " + cut);
+  if (!mirror.empty()) made.stimulus += "; " + mirror;
   if (made.lacks.empty())
     made.duration = std::chrono::milliseconds(static_cast<int64_t>(test.seconds(bench, parameters) * 1000));
   // A machine that others use, or a device that stands still again and again, ends a test and not the suite.
@@ -169,10 +186,12 @@ int list_tests(const BmwgRequest& request) {
                       {"expectation", test.expectation},
                       {"source", test.source},
                       {"needs", test.needs},
+                      {"mirror", test.mirrored},
                       {"kpis", std::move(kpis)},
                       {"parameters", std::move(parameters)}});
     } else {
-      fmt::print("{:<18} {}{}\n", test.id, test.title, *test.needs == 0 ? "" : fmt::format("; needs {}", test.needs));
+      fmt::print("{:<18} {}{}{}\n", test.id, test.title, *test.needs == 0 ? "" : fmt::format("; needs {}", test.needs),
+                 *test.mirrored == 0 ? "" : fmt::format("; asks the hook `mirror` for {}", test.mirrored));
     }
   }
   if (request.run.json) {
@@ -259,11 +278,14 @@ int run_tests(const BmwgRequest& request) {
   const BmwgSession session(request, read_bmwg_suite(request.suite));
   const std::vector<TestCase> cases = cases_of(session, request);
   ask_about_ports(request, session.base);
+  SuiteKpis kpis;
+  for (const TestCase& test : cases) kpis[test.id] = measured_names_of(test.id);
   return run_suite_cases(cases,
                          {.name = "bmwg",
                           .title = "IETF BMWG benchmarks of AI fabrics: " + session.suite.name,
                           .standard = std::filesystem::path("runs") / session.suite.name,
-                          .properties = properties_of(request, session)},
+                          .properties = properties_of(request, session),
+                          .kpis = std::move(kpis)},
                          request.run);
 }
 
@@ -294,7 +316,9 @@ void add_bmwg_verb(CLI::App& app, BmwgRequest& request, bool& quiet, int& status
   add_suite_options(run, request.run, "runs/NAME");
   run.add_flag("--twin", request.twin, "packet by packet in virtual time instead; no device is touched");
   run.add_flag("--quiet", quiet, "print errors only");
-  run.footer("Example: rankwire bmwg run configs/bmwg/quick.yaml --quick --only 'T1.*' --out runs/t1");
+  run.footer(
+      "Example: rankwire bmwg run configs/bmwg/quick.yaml --quick --only 'T1.*' --out runs/t1\n"
+      "     or: rankwire bmwg run configs/bmwg/quick.yaml --quick --gate gates.txt");
   run.callback([&] { status = run_tests(request); });
 }
 

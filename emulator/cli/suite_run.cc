@@ -6,6 +6,10 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -13,7 +17,8 @@
 #include "emulator/assembly/run_folder.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/writable.h"
-#include "emulator/suite/suite_report.h"
+#include "emulator/report/assessment.h"
+#include "emulator/report/json_problem.h"
 
 namespace rankwire {
 namespace {
@@ -40,11 +45,19 @@ void add_selection_options(CLI::App& verb, SuiteRunRequest& request) {
   verb.add_flag("--json", request.json, "print JSON");
 }
 
+void add_suite_gate_option(CLI::App& verb, std::vector<std::string>& files) {
+  verb.add_option("--gate", files,
+                  "FILE of lines such as 'jct_ratio_p95 <= 1.10' (docs/ci.md): exit 1 where one is broken, 3 where one "
+                  "cannot be told; repeatable")
+      ->allow_extra_args(false);
+}
+
 void add_suite_options(CLI::App& verb, SuiteRunRequest& request, const char* standard) {
   verb.add_option("--out", request.out, fmt::format("folder of the results; default {}, numbered if taken", standard));
   CLI::Option* const resume =
       verb.add_flag("--resume", request.resume, "go on with what the folder holds of an earlier attempt");
   verb.add_flag("--force", request.overwrite, "begin anew in a folder that holds something")->excludes(resume);
+  add_suite_gate_option(verb, request.gates);
   verb.add_flag("--yes", request.yes, "do not ask before sending on ports that are not embedded");
 }
 
@@ -58,6 +71,8 @@ void require_consent(const SuiteRunRequest& request, const std::string& what) {
 }
 
 int run_suite_cases(const std::vector<TestCase>& cases, const SuiteIdentity& identity, const SuiteRunRequest& request) {
+  const std::vector<Gate> gates = read_gates(request.gates);
+  require_tests_of_gates(gates, cases);
   RunFolder folder({request.out, identity.standard, request.resume || request.overwrite});
   for (const char* const file : kSuiteFiles) require_writable(folder.path() / file);
   folder.keep();
@@ -74,14 +89,68 @@ int run_suite_cases(const std::vector<TestCase>& cases, const SuiteIdentity& ide
     };
   if (shows) options.ends = print_result;
   const SuiteResult suite = run_suite(cases, options, interrupt_flag());
-  write_suite_reports(suite, folder.path(), {.title = identity.title});
+  const SuiteVerdict verdict(suite, gates, identity.kpis);
+  verdict.write_reports(folder.path(), {.title = identity.title});
   if (request.json) {
-    std::ifstream in(folder.path() / "suite.json");
-    std::cout << in.rdbuf() << std::flush;
+    verdict.print_json(folder.path() / "suite.json");
   } else if (shows) {
     print_counts(suite, folder.path());
+    fmt::print("{}", printable(verdict.table()));
+    std::fflush(stdout);
+  } else {
+    verdict.log_trouble();
   }
-  return exit_status(suite);
+  return verdict.status();
+}
+
+std::vector<Gate> read_gates(const std::vector<std::string>& files) {
+  std::vector<Gate> all;
+  for (const std::string& file : files) {
+    std::vector<Gate> gates = read_gates(std::filesystem::path(file));
+    std::move(gates.begin(), gates.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+SuiteVerdict::SuiteVerdict(SuiteResult suite, const std::vector<Gate>& gates, const SuiteKpis& kpis)
+    : suite_(std::move(suite)) {
+  try {
+    gates_ = check_suite_gates(gates, suite_, kpis);
+  } catch (const Error&) {
+    wrong_ = std::current_exception();
+  }
+}
+
+void SuiteVerdict::write_reports(const std::filesystem::path& folder, const SuiteReportOptions& options) const {
+  write_suite_reports(with_gates(suite_, gates_), folder, options);
+}
+
+void SuiteVerdict::print_json(const std::filesystem::path& file) const {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (gates_.empty()) {
+    fmt::print("{}", text.str());
+  } else {
+    nlohmann::ordered_json json = parse_json(text.str(), file.string(), "is not the result of a suite");
+    json["gates"] = gates_json(gates_);
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  }
+  std::fflush(stdout);
+}
+
+std::string SuiteVerdict::table() const {
+  return gates_table(gates_);
+}
+
+void SuiteVerdict::log_trouble() const {
+  for (const GateResult& result : gates_)
+    if (result.verdict != CaseVerdict::kPass) log_error(result.gate.origin + ": " + result.text);
+}
+
+int SuiteVerdict::status() const {
+  if (wrong_) std::rethrow_exception(wrong_);
+  return worse_status(exit_status(suite_), exit_status(gates_));
 }
 
 std::string lasting(std::chrono::milliseconds time) {

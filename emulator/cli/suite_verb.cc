@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/printable.h"
+#include "emulator/bmwg/kpis.h"
+#include "emulator/cli/suite_run.h"
 #include "emulator/cli/writable.h"
 #include "emulator/suite/suite.h"
 #include "emulator/suite/suite_report.h"
@@ -36,6 +38,14 @@ SuiteReportOptions chosen_reports(const std::string& list) {
   return options;
 }
 
+/// What tests of that name are known to measure.
+SuiteKpis known_kpis(const SuiteResult& suite) {
+  SuiteKpis kpis;
+  if (suite.name == "bmwg")
+    for (const CaseResult& result : suite.cases) kpis[result.id] = measured_names_of(result.id);
+  return kpis;
+}
+
 /// A line for each test that is not a pass, and one for all.
 std::string verdict_lines(const SuiteResult& suite) {
   std::string text;
@@ -52,21 +62,20 @@ std::string verdict_lines(const SuiteResult& suite) {
 
 int draw_suite(const SuiteRequest& request) {
   const SuiteReportOptions options = chosen_reports(request.formats);
+  const std::vector<Gate> gates = read_gates(request.gates);
   const std::filesystem::path given = request.folder;
   const std::filesystem::path file = std::filesystem::is_directory(given) ? given / "suite.json" : given;
   const SuiteResult suite = read_suite(file);
   for (const char* const name : names_of(options)) require_writable(file.parent_path() / name);
+  const SuiteVerdict verdict(suite, gates, known_kpis(suite));
   if (request.form == OutputForm::kJson) {
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    fmt::print("{}", text.str());
+    verdict.print_json(file);
   } else if (log_verbosity() == Verbosity::kNormal) {
-    fmt::print("{}", printable(verdict_lines(suite)));
+    fmt::print("{}", printable(verdict_lines(suite) + verdict.table()));
+    std::fflush(stdout);
   }
-  std::fflush(stdout);
-  write_suite_reports(suite, file.parent_path(), options);
-  return exit_status(suite);
+  verdict.write_reports(file.parent_path(), options);
+  return verdict.status();
 }
 
 void add_suite_verb(CLI::App& app, SuiteRequest& request, int& status) {
@@ -76,7 +85,10 @@ void add_suite_verb(CLI::App& app, SuiteRequest& request, int& status) {
   verb.add_option("--format", request.formats, "some of junit,markdown,html; default: all");
   verb.add_flag_callback(
       "--json", [&request] { request.form = OutputForm::kJson; }, "print suite.json");
-  verb.footer("Example: rankwire suite runs/bmwg --format junit,html");
+  add_suite_gate_option(verb, request.gates);
+  verb.footer(
+      "Example: rankwire suite runs/bmwg --format junit,html\n"
+      "     or: rankwire suite runs/bmwg --gate gates.txt");
   verb.callback([&request, &status] { status = draw_suite(request); });
 }
 

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "emulator/cli/commands.h"
 
@@ -11,6 +12,7 @@ namespace rankwire {
 struct SuiteRequest {
   std::string folder;                    ///< with suite.json, or that file
   std::string formats;                   ///< some of junit,markdown,html; empty: all
+  std::vector<std::string> gates;        ///< files, as read_gates reads them
   OutputForm form = OutputForm::kTable;  ///< of what is printed
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/nic_check/agent_texts.h"
 #include "emulator/nic_check/line_socket.h"
 #include "emulator/nic_check/nic_under_test.h"
 
@@ -18,7 +19,8 @@ void serve_agent(NicUnderTest& nic, LineListener& listener, const std::string& t
 
 class AgentNic final : public NicUnderTest {
  public:
-  /// Connects. Throws Error when nobody answers or the token is wrong.
+  /// Connects. Throws Error(kRun) naming the agent when nobody answers, the token is wrong or an answer is not what it
+  /// should be, then with the field.
   AgentNic(const std::string& address, const std::string& token);
 
   const NicFacts& facts() const override { return facts_; }
@@ -35,9 +37,13 @@ class AgentNic final : public NicUnderTest {
   std::vector<VerbsCounter> counters() override;
 
  private:
-  std::string ask(const std::string& request);
+  /// Its answer. Throws Error(kRun) naming the agent. One that is lost is not asked again: the reason stays.
+  AgentJson ask(const AgentJson& request);
+  std::string answer_to(const std::string& request);
+  void take_facts(const AgentJson& facts);
 
   const std::string address_;
+  std::string lost_;  ///< why it cannot be asked any more; empty: it can
   LineSocket socket_;
   NicFacts facts_;
   NicRegion region_;

@@ -21,6 +21,9 @@ constexpr Duration kAbsence = milliseconds(1);
 // How long frames that are still to be looked at put off an end.
 constexpr Duration kBusiest = milliseconds(200);
 
+// A machine on which each look takes long would else wait without end.
+constexpr Duration kLongestExcuse = seconds(5);
+
 }  // namespace
 
 NicBench::NicBench(NicUnderTest& nic, FramePort& port, Clock& clock, const BenchOptions& options)
@@ -161,7 +164,8 @@ bool NicBench::run_until(const std::function<bool()>& done, Duration limit) {
     if (done && done()) return true;
     if (interrupted_ != nullptr && *interrupted_) skip("interrupted");
     // What was not looked for cannot have been missed.
-    const Duration absent = done ? absent_altogether_ - absent_before : Duration();
+    const Duration absent =
+        done ? std::min(absent_altogether_ - absent_before, limit * 10 + kLongestExcuse) : Duration();
     if (active && looked_ < end + absent + kBusiest) continue;
     if (looked_ >= end + absent) {
       if (!done || polled_ == looked_) return false;

@@ -61,7 +61,10 @@ CaseOutcome carry_out(const CaseOn<Bench>& test, Bench& bench, const CaseContext
   } catch (const std::exception& error) {
     CaseOutcome outcome = CaseOutcome::error(error.what());
     keep_capture(outcome);
-    bench.end();
+    try {
+      bench.end();
+    } catch (const std::exception&) {  // of which the first error may be the reason
+    }
     return outcome;
   }
 }
@@ -104,7 +107,8 @@ std::vector<TestCase> nic_catalogue(NicBench* bench) {
   for (const auto family :
        {requester_loss_cases, requester_retry_cases, requester_ack_cases, requester_data_cases, requester_read_cases,
         responder_data_cases, responder_order_cases, responder_refusal_cases, responder_silence_cases,
-        responder_read_cases, congestion_cases, flow_control_cases, robustness_cases, scale_cases, counter_cases})
+        responder_read_cases, congestion_cases, flow_control_cases, robustness_cases, slow_receiver_cases, scale_cases,
+        neighbour_cases, counter_cases, wire_counter_cases})
     std::ranges::move(nic_tests(family(), bench), std::back_inserter(catalogue));
   return catalogue;
 }

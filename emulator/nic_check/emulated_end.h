@@ -37,6 +37,8 @@ struct EmulatedNic::End {
   std::optional<Receive> current;     // of the SEND in progress
   std::deque<Acknowledgement> extra;  // answers that only a mutant has
   uint32_t notifications = 0;         // CNPs owed
+  uint32_t not_ready_naks = 0;        // sent and received, which only mutants count
+  uint8_t not_ready_retry_count = 7;
   HeaderTemplate path;
 };
 

@@ -1,5 +1,7 @@
 #include "emulator/nic_check/emulated_nic.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -114,6 +116,7 @@ void EmulatedNic::connect(uint32_t queue_pair, const QueuePairPath& path) {
   end.connected = true;
   end.first_psn = path.remote_psn;
   end.requester = Requester(path.local_psn);
+  end.not_ready_retry_count = path.not_ready_retry_count;
   end.responding = {.mtu = path.mtu, .not_ready_code = path.not_ready_code};
   const MemoryRegion reachable{region_.address, region_.bytes + (is(NicMutant::kNoBounds) ? kGuardBytes : 0),
                                region_.rkey};
@@ -139,8 +142,14 @@ void EmulatedNic::connect(uint32_t queue_pair, const QueuePairPath& path) {
   contexts_[end.index % contexts_.size()] = end.index;
 }
 
+void EmulatedNic::for_each_other(const End& end, const std::function<void(End& other)>& visit) {
+  for (const std::unique_ptr<End>& other : ends_)
+    if (other.get() != &end && other->connected && other->requester.state() == Requester::State::kReady) visit(*other);
+}
+
 void EmulatedNic::destroy(uint32_t queue_pair) {
   end_of(queue_pair).connected = false;
+  if (is(NicMutant::kNotReadyForAll)) line_free_ = Time::long_ago();
   destroyed_.push_back(queue_pair);
 }
 
@@ -185,6 +194,16 @@ std::vector<uint8_t> EmulatedNic::read_guard() {
 std::vector<VerbsCounter> EmulatedNic::counters() {
   std::vector<VerbsCounter> counters;
   for (const auto& [name, value] : counters_) counters.push_back({"hw_counters." + name, value});
+  for (const auto& [way, traffic] : {std::pair("rx", received_), std::pair("tx", sent_)}) {
+    counters.push_back({fmt::format("ethtool.{}_vport_rdma_unicast_packets", way), traffic.packets});
+    counters.push_back({fmt::format("ethtool.{}_vport_rdma_unicast_bytes", way), traffic.bytes});
+    counters.push_back({fmt::format("netdev.{}_packets", way), traffic.packets});
+    counters.push_back({fmt::format("netdev.{}_bytes", way), traffic.bytes});
+  }
+  counters.push_back({"counters.port_rcv_packets", received_.packets});
+  counters.push_back({"counters.port_xmit_packets", sent_.packets});
+  counters.push_back({fmt::format("ethtool.rx_prio{}_pause", kCountedPriority), pauses_received_});
+  counters.push_back({fmt::format("ethtool.tx_prio{}_pause", kCountedPriority), pauses_sent_});
   return counters;
 }
 
@@ -234,6 +253,7 @@ void EmulatedNic::turn(Time now) {
   }
   next_event_ = late_.empty() ? Time::never() : late_.front().at;
   expire_deadlines(now);
+  release_line(now);
   while (transmit_one(now)) {
   }
   if (!deadlines_.empty()) next_event_ = std::min(next_event_, deadlines_.top().first);
@@ -261,7 +281,13 @@ void EmulatedNic::expire_deadlines(Time now) {
     end.watched = Time::never();
     if (!end.connected) continue;
     if (end.requester.deadline() <= now) {
-      count_outcome(end.requester.expire(end.pool));
+      const AckOutcome outcome = end.requester.expire(end.pool);
+      count_outcome(outcome);
+      if (is(NicMutant::kTimeoutForAll) && outcome == AckOutcome::kRewind)
+        for_each_other(end, [&](End& other) {
+          if (!other.requester.idle()) other.requester.expire(other.pool);
+          touch(other);
+        });
       report_finished(end);
       if (end.requester.state() == Requester::State::kError) break_down(end);
     }

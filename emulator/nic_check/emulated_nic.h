@@ -1,6 +1,7 @@
 // A NIC of our own to be tested: the state machines of `dataplane/protocol` with memory, queues, a line and DCQCN.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -44,6 +45,8 @@ struct EmulatedNicOptions {
 class EmulatedNic final : public NicUnderTest {
  public:
   static constexpr uint32_t kGuardBytes = 64 << 10;
+  /// Whose pauses are counted.
+  static constexpr uint8_t kCountedPriority = 3;
 
   /// `port` outlives it.
   EmulatedNic(FramePort& port, const EmulatedNicOptions& options);
@@ -78,15 +81,23 @@ class EmulatedNic final : public NicUnderTest {
   };
 
   bool is(NicMutant mutant) const { return options_.mutant == mutant; }
+  /// Of mutants in which the trouble of one queue pair is that of all.
+  void stall(Time now) { line_free_ = std::max(line_free_, now) + microseconds(20); }
+  void for_each_other(const End& end, const std::function<void(End& other)>& visit);
   End& end_of(uint32_t queue_pair);
   void store(Time now, uint64_t offset, const uint8_t* bytes, uint32_t length);
   void complete(End& end, uint64_t id, WorkStatus status, uint32_t bytes = 0, std::optional<uint32_t> immediate = {});
   void count(const char* counter) { ++counters_[counter]; }
 
   void receive(Time now, const Frame& frame);
+  /// Takes a frame into the buffer, and pauses the line where that is full. Whether it had room.
+  bool admit(Time now, const Frame& frame);
+  void send_pause(Time now, uint16_t quanta);
+  void release_line(Time now);
   void receive_request(Time now, End& end, const ParsedPacket& packet);
   void deliver(Time now, End& end, const ParsedPacket& packet, const Reception& reception);
   void receive_answer(Time now, End& end, const ParsedPacket& packet);
+  void suffer_not_ready(End& end);
   void count_outcome(AckOutcome outcome);
   void report_finished(End& end);
   void break_down(End& end);
@@ -118,7 +129,22 @@ class EmulatedNic final : public NicUnderTest {
   std::vector<size_t> contexts_;  ///< by place, whose it is
   size_t turn_of_ = 0;
   std::vector<WorkCompletion> completions_;
-  std::map<std::string, uint64_t> counters_;
+  std::map<std::string, uint64_t> counters_;  ///< hw_counters
+  /// RoCEv2 frames as its port, its interface and their driver count them.
+  struct Traffic {
+    uint64_t packets = 0, bytes = 0;
+
+    void add(uint64_t more) {
+      ++packets;
+      bytes += more;
+    }
+  };
+  Traffic received_, sent_;
+  uint64_t pauses_received_ = 0, pauses_sent_ = 0;  ///< of kCountedPriority
+  /// When what has arrived will have been worked off. Each frame is done at once; this is what there would be room for.
+  Time worked_off_ = Time::long_ago();
+  bool pauses_others_ = false;            ///< whoever sends to it
+  Time pauses_again_ = Time::long_ago();  ///< of the mutant that never lets go
   Dcqcn dcqcn_;
   NotificationPoint notifications_;
   PauseTimers pauses_;

@@ -14,6 +14,7 @@ bool EmulatedNic::begin_frame(Frame& frame) {
 void EmulatedNic::end_frame(Time now, const End& end, Frame& frame) {
   line_free_ = now + serialization_time(line_bytes(frame.length()), options_.line);
   if (fetches(end)) line_free_ += options_.fetch;
+  if (!is(NicMutant::kCountsNoAnswers) || !is_response(parse(frame).opcode)) sent_.add(frame.length());
   if (port_.transmit(now, {&frame, 1}) == 0) port_.release({&frame, 1});
 }
 

@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "dataplane/wire/pause.h"
 #include "emulator/nic_check/nic_case.h"
@@ -132,6 +136,129 @@ void storm(NicBench& bench) {
   bench.require(bench.requests(end, from).size() > 100, last, "the NIC does not go on after a storm of pauses");
 }
 
+/// A pause that the NIC has sent; absent: the frame is another.
+std::optional<PauseFrame> pause_of(const WireFrame& frame) {
+  if (!frame.from_nic) return std::nullopt;
+  std::vector<uint8_t> bytes = frame.bytes;
+  Frame read;
+  read.head = bytes.data();
+  read.head_length = static_cast<uint16_t>(bytes.size());
+  return read_pause(read);
+}
+
+/// How many pauses of the data's priority the NIC's driver says that it has sent; absent: it does not say.
+std::optional<uint64_t> pauses_counted(NicBench& bench) {
+  const uint8_t priority = data_priority(bench);
+  const std::string names[] = {fmt::format("ethtool.tx_prio{}_pause", priority),
+                               fmt::format("ethtool.tx_pfc_ena_frames_pri{}", priority),
+                               fmt::format("ethtool.tx_priority_{}_xoff.nic", priority)};
+  for (const VerbsCounter& counter : bench.nic().counters())
+    if (std::ranges::find(names, counter.name) != std::end(names)) return counter.value;
+  return std::nullopt;
+}
+
+/// WRITEs of 64 bytes to 64 queue pairs in turn, as fast as the port takes them and the NIC's pauses let go.
+class Flood {
+ public:
+  static constexpr uint32_t kEnds = 64, kFrames = 8192, kAtOnce = 32;
+
+  explicit Flood(NicBench& bench) : bench_(bench), timers_(bench.options().line) {
+    for (uint32_t i = 0; i < kEnds; ++i) ends_.push_back(&bench.open({.depth = 4}));
+  }
+
+  void run() {
+    for (uint32_t sent = 0; sent < kFrames; sent += kAtOnce) {
+      for (uint32_t i = sent; i < sent + kAtOnce; ++i)
+        last_sent_[i % kEnds] = bench_.send(*ends_[i % kEnds], {.payload = NicBench::pattern_bytes(64)});
+      bench_.run_for(Duration());
+      wait_while_paused();
+    }
+    bench_.run_for(bench_.limits().answer);
+    bench_.run_for(bench_.limits().quiet);
+    look();
+  }
+
+  const std::vector<size_t>& pauses() const { return pauses_; }
+  Duration longest() const { return longest_; }  ///< that the NIC kept the flood back for
+  /// The frame that shows that not all has arrived: an answer that is no ACK, or the last one sent to a queue pair
+  /// that has not acknowledged it.
+  std::optional<size_t> refused() const {
+    for (size_t i = 0; i < ends_.size(); ++i) {
+      bool is_whole = false;
+      for (const size_t answer : bench_.answers(*ends_[i])) {
+        if ((bench_.packet(answer).syndrome & kSyndromeTypeMask) != kSyndromeTypeAck) return answer;
+        is_whole |= bench_.packet(answer).psn == psn_add(ends_[i]->next_psn, kPsnMask);
+      }
+      if (!is_whole) return last_sent_[i];
+    }
+    return std::nullopt;
+  }
+
+ private:
+  void look() {
+    for (; seen_ < bench_.log().size(); ++seen_)
+      if (const std::optional<PauseFrame> pause = pause_of(bench_.frame(seen_))) {
+        pauses_.push_back(seen_);
+        timers_.receive(*pause, bench_.frame(seen_).at);
+      }
+  }
+
+  bool is_paused() {
+    look();
+    return (timers_.paused(bench_.now()) & priority_bit(data_priority(bench_))) != 0;
+  }
+
+  void wait_while_paused() {
+    const Time began = bench_.now();
+    // One that never lets go is a storm of the NIC's own.
+    const Duration limit = pause_time(kMaxQuanta, bench_.options().line) * 2 + bench_.limits().answer;
+    bench_.run_until([&] { return !is_paused(); }, limit);
+    longest_ = std::max(longest_, bench_.now() - began);
+    bench_.require(!is_paused(), pauses_.empty() ? std::nullopt : std::optional(pauses_.back()),
+                   fmt::format("the NIC pauses its port without end: for {:.1f} us by now", micro(longest_)));
+  }
+
+  NicBench& bench_;
+  PauseTimers timers_;
+  std::vector<PeerEnd*> ends_;
+  std::vector<size_t> last_sent_ = std::vector<size_t>(kEnds);
+  std::vector<size_t> pauses_;
+  size_t seen_ = 0;
+  Duration longest_;
+};
+
+/// The NIC as a slow receiver: it is to pause rather than to lose, and no more than it has to.
+void be_paused(NicBench& bench) {
+  const std::optional<uint64_t> before = pauses_counted(bench);
+  Flood flood(bench);
+  flood.run();
+  const std::optional<size_t> refused = flood.refused();
+  const uint64_t counted = before ? pauses_counted(bench).value_or(0) - *before : 0;
+  if (flood.pauses().empty()) {
+    if (counted > 0)
+      bench.undecided(fmt::format(
+          "the NIC's counter says that it sent {} pauses, and none was seen: the wire's port keeps MAC control frames "
+          "from software",
+          counted));
+    if (refused && before)
+      bench.fail(refused, "packets were lost, and the NIC sent no pause, as its counter says as well");
+    if (refused) bench.undecided("packets were lost, and no pause was seen: PFC is off, or the wire's port hides it");
+    bench.skip("the NIC kept up with all that the wire's port can send, so that there was nothing to pause");
+  }
+  bench.log().mark(flood.pauses().front(), "PFC of the NIC");
+  for (const size_t frame : flood.pauses()) {
+    const PauseFrame pause = *pause_of(bench.frame(frame));
+    bench.require(pause.kind == PauseFrame::Kind::kGlobal || pause.priorities == priority_bit(data_priority(bench)),
+                  frame,
+                  fmt::format("the NIC pauses the priorities 0x{:02X}, and the data has priority {}", pause.priorities,
+                              data_priority(bench)));
+  }
+  bench.require(!refused, refused, "packets were lost though the pauses of the NIC were obeyed");
+  bench.measure(measured("pauses", static_cast<double>(flood.pauses().size()), "frames"));
+  bench.measure(measured("longest wait", micro(flood.longest()), "us"));
+  if (before) bench.measure(measured("pauses that the NIC counted", static_cast<double>(counted), "frames"));
+}
+
 }  // namespace
 
 NicCases flow_control_cases() {
@@ -144,6 +271,11 @@ NicCases flow_control_cases() {
        "the data goes on at half its rate or more", kPriorityFlowControl, pause_other},
       {"flow.pfc.storm", "pause storm", "pauses arrive without a gap for two time-outs",
        "nothing within, and it goes on afterwards", kPriorityFlowControl, storm},
+      {"flow.pfc.sent", "PFC of the NIC itself",
+       "8192 WRITEs of 64 bytes arrive on 64 queue pairs, as fast as the port sends and the NIC's pauses let go",
+       "pauses of the priority of the data alone, which end; nothing is lost. Inconclusive where the port shows no MAC "
+       "control frames, skipped where the NIC keeps up",
+       kPriorityFlowControl, be_paused},
       {"flow.pause", "PAUSE", "the whole line is paused for 65535 quanta while the NIC sends",
        "whether it obeys is reported: a port has either PFC or PAUSE", "IEEE 802.3-2018, Annex 31B", pause_all},
   };

@@ -7,7 +7,7 @@
 namespace rankwire {
 namespace {
 
-constexpr std::array<MutantFacts, 25> kMutants{{
+constexpr std::array<MutantFacts, 44> kMutants{{
     {NicMutant::kDeafToNaks, "deaf_to_naks", "sends nothing again after a sequence NAK", "requester.loss.write.middle"},
     {NicMutant::kHastyAfterNotReady, "hasty_after_rnr", "does not wait for the RNR timer", "requester.rnr.timer"},
     {NicMutant::kWrongNakSyndrome, "wrong_nak_syndrome", "answers a gap by the NAK of an invalid request",
@@ -43,6 +43,43 @@ constexpr std::array<MutantFacts, 25> kMutants{{
      "requester.ack.future"},
     {NicMutant::kReadsOffByOnePacket, "reads_off_by_one", "numbers the responses of a READ one too high",
      "responder.read.many"},
+    {NicMutant::kStallsOnLoss, "stalls_on_loss",
+     "sends nothing for 20 us on any queue pair after a sequence NAK of one", "neighbour.requester.loss"},
+    {NicMutant::kStallsOnReadLoss, "stalls_on_read_loss",
+     "sends nothing for 20 us on any queue pair where a READ response is missing on one",
+     "neighbour.requester.read_loss"},
+    {NicMutant::kNotReadyForAll, "rnr_for_all", "waits for the RNR timer of one queue pair on all",
+     "neighbour.requester.rnr"},
+    {NicMutant::kTimeoutForAll, "timeout_for_all", "sends again on all queue pairs when the time-out of one has passed",
+     "neighbour.requester.deaf"},
+    {NicMutant::kBreaksAll, "breaks_all", "breaks all queue pairs down by a NAK that breaks one",
+     "neighbour.requester.key"},
+    {NicMutant::kSlowsAllDown, "slows_all_down", "slows all queue pairs down after a CNP for one",
+     "neighbour.requester.cnp"},
+    {NicMutant::kRefusesOthers, "naks_others", "answers a gap by a NAK on all queue pairs", "neighbour.responder.gap"},
+    {NicMutant::kStallsOnKey, "stalls_on_key", "sends nothing for 20 us after an invalid request",
+     "neighbour.responder.key"},
+    {NicMutant::kStallsOnNotReady, "stalls_on_rnr", "sends nothing for 20 us where no receive is posted",
+     "neighbour.responder.rnr"},
+    {NicMutant::kStallsOnIcrc, "stalls_on_icrc", "sends nothing for 20 us after a packet whose ICRC is wrong",
+     "neighbour.responder.icrc"},
+    {NicMutant::kNotifiesAll, "notifies_all", "sends CNPs to all queue pairs for a marked packet of one",
+     "neighbour.responder.marked"},
+    {NicMutant::kCountsNotReadyOfAll, "rnr_count_of_all", "counts RNR NAKs of all messages against the retry count",
+     "robustness.slow_receiver.peer"},
+    {NicMutant::kTiredOfNotReady, "tired_of_rnr", "breaks a queue pair down at the fourth SEND without a receive",
+     "robustness.slow_receiver.nic"},
+    {NicMutant::kCountsNoAnswers, "counts_no_answers", "does not count acknowledgements among the frames it has sent",
+     "counters.ethtool.tx_frames"},
+    {NicMutant::kCountsPausesTwice, "counts_pauses_twice", "counts each PFC frame twice", "counters.ethtool.rx_pauses"},
+    {NicMutant::kCountsPayloadAlone, "counts_payload_alone",
+     "counts of the bytes that it receives those of the payload alone", "counters.ethtool.rx_bytes"},
+    {NicMutant::kPausesNobody, "pauses_nobody", "loses what it has no room for instead of pausing its port",
+     "flow.pfc.sent"},
+    {NicMutant::kPausesAllPriorities, "pauses_all_priorities", "pauses all priorities where it has no room for one",
+     "flow.pfc.sent"},
+    {NicMutant::kPausesWithoutEnd, "pauses_without_end", "pauses its port again and again once it has begun",
+     "flow.pfc.sent"},
 }};
 
 }  // namespace

@@ -33,8 +33,11 @@ NicCases responder_read_cases();
 NicCases congestion_cases();
 NicCases flow_control_cases();
 NicCases robustness_cases();
+NicCases slow_receiver_cases();
+NicCases neighbour_cases();
 NicCases scale_cases();
 NicCases counter_cases();
+NicCases wire_counter_cases();
 
 /// Of a NIC that is driven by perftest.
 std::vector<CaseOn<PerftestBench>> perftest_cases();

@@ -66,7 +66,8 @@ class NicUnderTest {
   /// Memory of the same process that stands behind the region and is nobody's to write; empty: it cannot be looked at.
   virtual std::vector<uint8_t> read_guard() { return {}; }
 
-  /// What it has counted by now, by the names of mlx5's hw_counters where it has them.
+  /// What it has counted by now: `hw_counters.` and `ethtool.` by mlx5's names where it has them, `counters.` of its
+  /// RDMA port, `netdev.` of its network interface.
   virtual std::vector<VerbsCounter> counters() = 0;
 
   /// Of a NIC that has no life of its own: does what is to be done at `now`.

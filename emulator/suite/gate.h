@@ -46,6 +46,10 @@ bool lacks_operations(const nlohmann::ordered_json& config);
 /// whose unit is another, and for one of operations where `config` of the document says that none was recorded.
 std::vector<GateResult> check_gates(const std::vector<Gate>& gates, const nlohmann::ordered_json& document);
 
+/// The same of one gate and figures of another kind, which errors call so: "suite". Its `verdict` is a figure as others
+/// are. Throws Error(kInput) where there is no such figure.
+GateResult check_figure(const Gate& gate, const nlohmann::ordered_json& figures, std::string_view kind);
+
 /// 1 where one is broken, else 3 where one is inconclusive, else 0.
 int exit_status(const std::vector<GateResult>& results);
 
@@ -53,6 +57,8 @@ int exit_status(const std::vector<GateResult>& results);
 std::string gates_table(const std::vector<GateResult>& results);
 /// `gates` of what `--json` prints.
 nlohmann::ordered_json gates_json(const std::vector<GateResult>& results);
+/// For reports: a gate as a test.
+CaseResult gate_case(const GateResult& result);
 /// For reports: the verdict of the run as the test "verdict", then its limits, then each gate.
 SuiteResult gates_suite(const std::string& name, const nlohmann::ordered_json& document,
                         const std::vector<GateResult>& results);

@@ -52,7 +52,8 @@ std::string verdict_word(const Json& document) {
 double resolvable_part(const Json& document, const std::string& path) {
   const std::string name = path.substr(path.rfind('.') + 1);
   const bool is_of_time = name.starts_with("ratio") || name.starts_with("completion") ||
-                          name.find("busbw") != std::string::npos || path.starts_with("ratio");
+                          name.starts_with("jct_ratio_") || name.find("busbw") != std::string::npos ||
+                          path.starts_with("ratio");
   const Json certification = document.value("certification", Json());
   if (!is_of_time || !certification.is_object()) return 0;
   const Json part = certification.value("resolvable", Json());
@@ -66,17 +67,49 @@ bool is_of_operations(std::string_view path) {
   return std::ranges::find(kOfOperations, path.substr(0, path.find_first_of(".["))) != kOfOperations.end();
 }
 
+/// Of measurements of a suite, what a row is of and its value; else null.
+const Json* value_of_row(const Json& json) {
+  const bool is_row = json.is_object() && json.contains("of") && json.contains("value");
+  return is_row ? &json["value"] : nullptr;
+}
+
+/// Rows of measurements stand for their values, and a list of rows for all of them.
+std::vector<MetricValue> values_of_rows(const std::vector<MetricValue>& found) {
+  std::vector<MetricValue> values;
+  const auto add = [&](const std::string& list, const Json& row) {
+    const std::string of = row["of"];
+    values.push_back({of.empty() ? list : fmt::format("{}[{}]", list, of), value_of_row(row)});
+  };
+  for (const MetricValue& value : found) {
+    const Json& json = *value.json;
+    if (value_of_row(json) != nullptr) {
+      add(value.path.substr(0, value.path.rfind('[')), json);
+    } else if (json.is_array() && !json.empty() && value_of_row(json.front()) != nullptr) {
+      for (const Json& row : json) add(value.path, row);
+    } else {
+      values.push_back(value);
+    }
+  }
+  return values;
+}
+
 class GateCheck {
  public:
   GateCheck(const Gate& gate, const Json& document)
       : gate_(gate), document_(document), verdict_(verdict_word(document)), words_(words_of(gate)) {}
+  GateCheck(const Gate& gate, const Json& figures, std::string_view kind)
+      : gate_(gate), document_(figures), verdict_("ok"), words_(words_of(gate)), kind_(kind) {}
 
   GateResult result() const {
-    if (is_of_operations(gate_.path) && lacks_operations(document_.value("config", Json())))
+    // Without repetitions it is that of iterations, which single operations tell.
+    const bool is_of_iterations =
+        gate_.path.starts_with("jct_ratio_") && document_.value("jct_ratio_of", Json()) == "iterations";
+    if ((is_of_iterations || is_of_operations(gate_.path)) && lacks_operations(document_.value("config", Json())))
       fail_input("{}: '{}' needs 'record.operations: all', without which nothing is known of single operations",
                  gate_.origin, gate_.path);
     try {
-      return judged(select_metric(document_, gate_.path));
+      return judged(
+          values_of_rows(select_metric(document_, gate_.path, kind_ == "run" ? "the summary" : "the " + kind_)));
     } catch (const Error& error) {
       // A run that ended early has not come to all of its figures.
       if (exit_status(verdict_) == 1) return absent();
@@ -93,7 +126,7 @@ class GateCheck {
     const bool is_unclear = verdict_ == "inconclusive";
     return {gate_, nullptr, is_unclear ? CaseVerdict::kInconclusive : CaseVerdict::kFail,
             fmt::format("{}: the {} has no such figure", gate_.path,
-                        exit_status(verdict_) == 0 ? "run" : "run, which is " + verdict_ + ",")};
+                        exit_status(verdict_) == 0 ? kind_ : kind_ + ", which is " + verdict_ + ",")};
   }
 
   GateResult judged(const std::vector<MetricValue>& found) const {
@@ -191,26 +224,11 @@ class GateCheck {
   const Json& document_;
   std::string verdict_;
   GateWords words_;
+  std::string kind_ = "run";  ///< whose figures they are
 };
 
 std::string_view word_of(CaseVerdict verdict) {
   return verdict == CaseVerdict::kPass ? "kept" : verdict == CaseVerdict::kFail ? "BROKEN" : "unclear";
-}
-
-CaseResult case_of(const GateResult& result) {
-  const Gate& gate = result.gate;
-  CaseResult test{gate.text, gate.text, "", gate.text, gate.origin};
-  test.outcome = {result.verdict, result.text};
-  if (result.value.is_number() && !gate.is_word) {
-    Measured m{gate.path, result.value.get<double>(), gate.unit};
-    const double bound = std::strtod(gate.bound.c_str(), nullptr);
-    if (gate.comparison.front() == '<' || gate.comparison == "==") m.high = bound;
-    if (gate.comparison.front() == '>' || gate.comparison == "==") m.low = bound;
-    m.is_open = gate.comparison == "<" || gate.comparison == ">";
-    m.verdict = result.verdict;
-    test.outcome.measurements.push_back(std::move(m));
-  }
-  return test;
 }
 
 CaseVerdict case_verdict(const std::string& word) {
@@ -229,6 +247,26 @@ std::vector<GateResult> check_gates(const std::vector<Gate>& gates, const Json& 
   std::vector<GateResult> results;
   for (const Gate& gate : gates) results.push_back(GateCheck(gate, document).result());
   return results;
+}
+
+GateResult check_figure(const Gate& gate, const Json& figures, std::string_view kind) {
+  return GateCheck(gate, figures, kind).result();
+}
+
+CaseResult gate_case(const GateResult& result) {
+  const Gate& gate = result.gate;
+  CaseResult test{gate.text, gate.text, "", gate.text, gate.origin};
+  test.outcome = {result.verdict, result.text};
+  if (result.value.is_number() && !gate.is_word) {
+    Measured m{gate.path, result.value.get<double>(), gate.unit};
+    const double bound = std::strtod(gate.bound.c_str(), nullptr);
+    if (gate.comparison.front() == '<' || gate.comparison == "==") m.high = bound;
+    if (gate.comparison.front() == '>' || gate.comparison == "==") m.low = bound;
+    m.is_open = gate.comparison == "<" || gate.comparison == ">";
+    m.verdict = result.verdict;
+    test.outcome.measurements.push_back(std::move(m));
+  }
+  return test;
 }
 
 int exit_status(const std::vector<GateResult>& results) {
@@ -274,7 +312,7 @@ SuiteResult gates_suite(const std::string& name, const Json& document, const std
     test.outcome = {limit.value("is_kept", false) ? CaseVerdict::kPass : broken, limit.value("text", "")};
     suite.cases.push_back(std::move(test));
   }
-  for (const GateResult& result : results) suite.cases.push_back(case_of(result));
+  for (const GateResult& result : results) suite.cases.push_back(gate_case(result));
   return suite;
 }
 

@@ -10,6 +10,7 @@
 #include "emulator/report/assessment.h"
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/operation_statistics.h"
+#include "emulator/suite/jct_ratio.h"
 
 namespace rankwire {
 namespace {
@@ -85,6 +86,8 @@ Json gate_figures(const RunReader& record, Json summary, std::span<const Gate> g
   summary["operations"] = nullptr;
   const auto asks = [](const Gate& gate) { return gate.path.starts_with("operations"); };
   if (has_ended && std::ranges::any_of(gates, asks)) summary["operations"] = operations_of(record);
+  const auto asks_ratio = [](const Gate& gate) { return gate.path.starts_with("jct_ratio"); };
+  if (std::ranges::any_of(gates, asks_ratio)) summary.update(jct_ratio_figures(record, summary));
   return summary;
 }
 

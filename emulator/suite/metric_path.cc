@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kUnitSuffixes = {"_ps", "_gbps", "_bps", "_bytes", "_ppm", "_s"};
+constexpr std::array kUnitSuffixes = {"_ps", "_ns", "_us", "_ms", "_s", "_gbps", "_bps", "_bytes", "_ppm"};
 
 struct PathStep {
   std::string name;             ///< "*": all elements
@@ -61,7 +61,7 @@ std::vector<PathStep> steps_of(std::string_view path) {
 
 class Selection {
  public:
-  Selection(std::string_view path) : path_(path), steps_(steps_of(path)) {}
+  Selection(std::string_view path, std::string_view what) : path_(path), what_(what), steps_(steps_of(path)) {}
 
   std::vector<MetricValue> from(const Json& document) {
     descend(document, 0, "");
@@ -124,7 +124,7 @@ class Selection {
   [[noreturn]] void fail_unknown(const std::string& name, const std::string& where,
                                  std::vector<std::string> known) const {
     const std::string nearest = nearest_name(name, known);
-    const std::string place = where.empty() ? "the summary" : where;
+    const std::string place = where.empty() ? std::string(what_) : where;
     if (!nearest.empty()) fail_input("'{}': {} has no '{}'; did you mean '{}'?", path_, place, name, nearest);
     // Those that are meant by the first letters rather than by a slip.
     std::ranges::stable_sort(known, {}, [&](const std::string& key) { return edit_distance(name, key); });
@@ -137,15 +137,15 @@ class Selection {
                fmt::join(known.begin(), known.begin() + kMostNames, ", "));
   }
 
-  std::string_view path_;
+  std::string_view path_, what_;
   std::vector<PathStep> steps_;
   std::vector<MetricValue> found_;
 };
 
 }  // namespace
 
-std::vector<MetricValue> select_metric(const Json& document, std::string_view path) {
-  return Selection(path).from(document);
+std::vector<MetricValue> select_metric(const Json& document, std::string_view path, std::string_view what) {
+  return Selection(path, what).from(document);
 }
 
 void require_metric_path(std::string_view path) {

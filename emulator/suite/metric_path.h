@@ -17,7 +17,9 @@ struct MetricValue {
 /// ("completion_time" for "completion_time_ps"); in an array a name takes the elements one of whose texts it is
 /// ("ports.p0"), `[2]` an element by its index from 0 and `[*]` all. Empty where `[*]` stands for none. What is beneath
 /// a null is null. Throws Error(kInput) naming the nearest member where there is none of the name.
-std::vector<MetricValue> select_metric(const nlohmann::ordered_json& document, std::string_view path);
+/// `what`: the document, in errors.
+std::vector<MetricValue> select_metric(const nlohmann::ordered_json& document, std::string_view path,
+                                       std::string_view what = "the summary");
 
 /// Throws Error(kInput) where a path is none.
 void require_metric_path(std::string_view path);

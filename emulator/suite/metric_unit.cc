@@ -33,16 +33,32 @@ FigureKind kind_of_name(std::string_view name) {
   };
   for (const FigureKind& kind : kinds)
     if (name.ends_with(kind.ending)) return kind;
+  // Of a measurement of whatever unit.
+  if (name == "variation") return {name, kHundredths, 100};
   if (name.starts_with("bytes")) return {"bytes", kSizeScale.units, 1};
   return {"", kHundredths, 100};
 }
 
-FigureKind kind_of(std::string_view path) {
+/// Without what stands in brackets, whatever dots it has.
+std::string without_brackets(std::string_view path) {
+  std::string text;
+  bool is_inside = false;
+  for (const char c : path) {
+    is_inside |= c == '[';
+    if (!is_inside) text += c;
+    is_inside &= c != ']';
+  }
+  return text;
+}
+
+FigureKind kind_of(std::string_view whole) {
+  const std::string bare = without_brackets(whole);
+  std::string_view path = bare;
   FigureKind kind;
   do {
     const size_t dot = path.rfind('.');
     const std::string_view part = path.substr(dot == std::string_view::npos ? 0 : dot + 1);
-    kind = kind_of_name(part.substr(0, part.find('[')));
+    kind = kind_of_name(part);
     path = path.substr(0, dot == std::string_view::npos ? 0 : dot);
   } while (kind.ending.empty() && !path.empty());
   return kind;

@@ -99,7 +99,8 @@ uint64_t SuiteResult::count(CaseVerdict verdict) const {
 
 int exit_status(const SuiteResult& suite) {
   if (suite.interrupted || suite.count(CaseVerdict::kFail) > 0 || suite.count(CaseVerdict::kError) > 0) return 1;
-  return suite.count(CaseVerdict::kInconclusive) > 0 ? 3 : 0;
+  const bool is_idle = suite.count(CaseVerdict::kSkipped) == suite.cases.size();
+  return is_idle || suite.count(CaseVerdict::kInconclusive) > 0 ? 3 : 0;
 }
 
 bool selects(std::string_view pattern, std::string_view id) {

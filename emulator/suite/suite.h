@@ -34,8 +34,8 @@ struct SuiteResult {
   uint64_t count(CaseVerdict verdict) const;
 };
 
-/// 1 where a test failed or could not be carried out, else 3 where one is inconclusive, else 0. An interrupted suite
-/// is 1.
+/// 1 where a test failed or could not be carried out, else 3 where one is inconclusive or nothing was tested, since all
+/// were skipped or there were none, else 0. An interrupted suite is 1.
 int exit_status(const SuiteResult& suite);
 
 /// Whether a pattern of `*` (any text) and `?` (one character) is all of `id`.

@@ -62,6 +62,7 @@ class NicCheck(GuestTest):
         _, output, run = self.guest.call("nic-check", config, "--yes", *arguments, file="suite.json")
         self.assertTrue((run.folder / "suite.json").exists(), output)
         suite = json.loads((run.folder / "suite.json").read_text(encoding="utf-8"))
+        self.assertFalse(suite["interrupted"], f"it did not end in time: {len(suite['cases'])} cases by then")
         counts = (f"{count} {verdict}" for verdict, count in suite["verdicts"].items())
         self.table.append((f"{len(suite['cases'])} cases", *counts))
         return {case["id"]: case for case in suite["cases"]}

@@ -24,10 +24,12 @@ using ::testing::HasSubstr;
 /// A real clock of a machine on which everything takes its time, and that once does something else for long.
 class BusyClock final : public Clock {
  public:
+  /// How long each look takes.
+  void be_slow(Duration step) { step_ = step; }
   void be_away(Time from, Duration time) { from_ = from, away_ = time; }
   void start() noexcept override { now_ = Time(); }
   Time now() noexcept override {
-    now_ += nanoseconds(200);
+    now_ += step_;
     if (now_ >= from_) {
       now_ += away_;
       from_ = Time::never();
@@ -39,7 +41,7 @@ class BusyClock final : public Clock {
 
  private:
   Time now_, from_ = Time::never();
-  Duration away_;
+  Duration away_, step_ = nanoseconds(200);
 };
 
 /// A wire on which somebody else never stops sending.
@@ -71,8 +73,9 @@ class BusyMachine : public ::testing::Test {
 
   /// What comes of a case when rankwire is away `after` the case has begun.
   CaseOutcome check(const std::string& id, Duration after, Duration time, NicMutant mutant = NicMutant::kNone,
-                    bool is_noisy = false) {
+                    bool is_noisy = false, Duration look = nanoseconds(200)) {
     BusyClock clock;
+    clock.be_slow(look);
     FramePool pool(8191, FramePool::kDefaultCapacity, PoolUse::kOneThread);
     const auto link = make_memory_link(pool, 8192, "bench");
     EmulatedNic nic(*link.second, {.facts = {.name = "x", .mac = kNicMac, .ip = kNicIp, .mtu = 4096, .reads = 16},
@@ -118,6 +121,14 @@ TEST_F(BusyMachine, DoesNotMakeANicImpatient) {
 TEST_F(BusyMachine, GivesAnAnswerItsTime) {
   const CaseOutcome busy = check("responder.write.1", microseconds(100), milliseconds(3));
   EXPECT_EQ(busy.verdict, CaseVerdict::kPass) << busy.reason;
+}
+
+// Each look is an absence: what puts off the end of a wait for what never comes must itself have an end.
+TEST_F(BusyMachine, EndsAWaitThoughEachLookTakesLong) {
+  const CaseOutcome slow = check("requester.loss.write.last", {}, {}, NicMutant::kNoTimeout, false, milliseconds(2));
+  EXPECT_NE(slow.verdict, CaseVerdict::kPass) << slow.reason;
+  const CaseOutcome watched = check("neighbour.requester.loss", {}, {}, NicMutant::kNone, false, milliseconds(2));
+  EXPECT_NE(watched.verdict, CaseVerdict::kFail) << watched.reason;
 }
 
 TEST_F(BusyMachine, HidesNoFault) {

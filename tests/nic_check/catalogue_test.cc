@@ -138,6 +138,22 @@ TEST_P(NicMutants, AreCaughtByTheCaseThatIsThereForThem) {
   EXPECT_FALSE(suite.cases.front().outcome.reason.empty());
 }
 
+// One queue pair's trouble that becomes another's is seen by the case of that trouble, and of all these by no other.
+TEST(NicNeighbours, TellWhoseTroubleItIs) {
+  size_t tried = 0;
+  for (const MutantFacts& facts : nic_mutants()) {
+    if (!facts.caught_by.starts_with("neighbour.") && !facts.caught_by.starts_with("robustness.slow_receiver."))
+      continue;
+    ++tried;
+    const testing::TemporaryFolder folder;
+    const SuiteResult suite = check_nic(facts.mutant, {"neighbour.*", "robustness.slow_receiver.*"}, folder.path());
+    for (const CaseResult& result : suite.cases)
+      EXPECT_EQ(result.outcome.verdict, result.id == facts.caught_by ? CaseVerdict::kFail : CaseVerdict::kPass)
+          << facts.name << ", " << result.id << ": " << result.outcome.reason;
+  }
+  EXPECT_EQ(tried, 13u);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, NicMutants, ::testing::ValuesIn(nic_mutants().begin(), nic_mutants().end()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 

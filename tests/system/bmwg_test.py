@@ -11,7 +11,7 @@ import xml.etree.ElementTree
 
 import yaml
 
-from rankwire import FAILED, OK, SOURCE, USAGE, RankwireTest, rankwire, start
+from rankwire import FAILED, INCONCLUSIVE, OK, SOURCE, USAGE, RankwireTest, rankwire, start
 
 QUICK = SOURCE / "configs" / "bmwg" / "quick.yaml"
 EMBEDDED = SOURCE / "configs" / "bmwg" / "embedded.yaml"
@@ -160,7 +160,7 @@ class Bmwg(RankwireTest):
         for s in range(5):
             self.assertIn(f"s{s}.s{(s + 1) % 5} priority 3", case["reason"])
         status, case = self.deadlock(lossless=[])
-        self.assertEqual((status, case["verdict"]), (OK, "skipped"), case["reason"])
+        self.assertEqual((status, case["verdict"]), (INCONCLUSIVE, "skipped"), case["reason"])
 
     def test_a_watchdog_that_frees_a_circle_is_judged_by_what_arrives(self):
         watchdog = {"detection": "20ms", "restoration": "20ms"}
@@ -196,6 +196,7 @@ class Bmwg(RankwireTest):
 
         tests = plan("1Gbps")
         # One switch with four ports, and no configured congestion control, lossless priority, cable or second leaf.
+        self.assertNotIn("mirror", tests["T3.ecn"]["stimulus"])
         for name, reason in (("T2.ultra_ethernet", "RoCEv2"), ("T3.dcqcn", "congestion_control"),
                              ("T3.storm", "fabric.lossless"), ("T3.deadlock", "takes 5 ports"),
                              ("T4.ecmp", "no parallel paths"),
@@ -217,6 +218,11 @@ class Bmwg(RankwireTest):
         self.assertIn("T4.spray             skipped  one switch has no parallel paths (fabric)", process.stdout)
         self.assertIn("3 tests, 3 of them skipped, about 0 s", process.stdout)
 
+    def test_what_the_suite_sets_is_told_apart_from_what_quick_scales(self):
+        suite = self.suite("tests:\n  - {select: T7.scale, size: 4KiB}\n")
+        plan = rankwire("bmwg", "plan", suite, "--quick", "--only", "T7.scale").stdout
+        self.assertIn("(scaled down by --quick: accelerators=2,4,8; iterations=3; of the suite: size=4KiB)", plan)
+
     def test_counters_of_a_soak_are_curves(self):
         counters = self.folder / "counters"
         counters.write_text(f"#!/bin/sh\necho x >> {self.folder}/calls\n"
@@ -230,6 +236,33 @@ class Bmwg(RankwireTest):
         (curve,) = (curve for curve in cases["T8.soak"]["curves"] if curve["name"] == "memory")
         self.assertEqual(curve["points"], [[0, 1], [0.02, 2], [0.04, 3]])
         self.assertIn("memory", (self.folder / "out" / "suite.html").read_text(encoding="utf-8"))
+
+    def test_a_mirrored_port_is_looked_at_before_and_after_each_run(self):
+        # Each look sees 10 packets more, of which 2 are marked: no device marks so few below its threshold.
+        mirror = self.folder / "mirror"
+        mirror.write_text(f"#!/bin/sh\necho x >> {self.folder}/looks\nn=$(wc -l < {self.folder}/looks)\n"
+                          'echo "{\\"packets\\": $((n * 10)), \\"marked\\": $((n * 2))}"\n', encoding="utf-8")  # fmt: skip
+        mirror.chmod(0o755)
+        suite = self.suite(f"hooks: {{mirror: {mirror}}}\n"
+                           "tests:\n  - {select: T3.ecn, thresholds: 64KB, duration: 5ms}\n")  # fmt: skip
+        plan = rankwire("bmwg", "plan", suite, "--quick", "--only", "T3.ecn")
+        self.assertIn("; marks where they are made by the hook `mirror`, before and after each run", plan.stdout)
+        process, cases = self.run_suite(suite, "--twin", "--only", "T3.ecn")
+        self.assertEqual(process.returncode, FAILED, process.stderr)
+        case = cases["T3.ecn"]
+        ratios = [m["value"] for m in case["measurements"] if m["name"] == "mirrored port, ECN marking ratio"]
+        self.assertEqual(ratios, [0.2] * 7)
+        # Of the seven loads 25, 50 and 90 % of the threshold are below it.
+        self.assertEqual(case["reason"], "packets marked below the threshold, mirrored port of 64KB: 6 packets, expected at most "
+                         "0 packets")  # fmt: skip
+        self.assertEqual((self.folder / "looks").read_text(encoding="utf-8"), "x\n" * 14)
+
+    def test_a_mirror_that_prints_something_else_is_an_error(self):
+        suite = self.suite("hooks: {mirror: 'echo {\\\"mark\\\": 1}'}\n"
+                           "tests:\n  - {select: T3.ecn, thresholds: 64KB, duration: 5ms}\n")  # fmt: skip
+        process, cases = self.run_suite(suite, "--twin", "--only", "T3.ecn")
+        self.assertEqual((process.returncode, cases["T3.ecn"]["verdict"]), (FAILED, "error"))
+        self.assertIn("mirror: it printed 'mark', which is none of packets, marked", cases["T3.ecn"]["reason"])
 
     def test_an_interrupt_ends_a_hook_at_once(self):
         suite = self.suite("hooks: {counters: 'sleep 600'}\nhook_patience: 600s\n"
@@ -317,6 +350,11 @@ class Bmwg(RankwireTest):
         self.assert_one_line_error(process, USAGE, "suite.yaml:3", "T1.throughput")
         process = rankwire("bmwg", "run", QUICK, "--only", "T9.*", "--out", self.folder / "out")
         self.assert_one_line_error(process, USAGE, "T9.*")
+        for command in ("plan", "run"):
+            suite = self.suite("tests:\n  - select: T5.*\n    sizes: [64KiB, 7B]\n")
+            process = rankwire("bmwg", command, suite, *(("--out", self.folder / "out") if command == "run" else ()))
+            self.assert_one_line_error(process, USAGE, "suite.yaml:5: sizes: 7 B of T5.all_reduce is not a whole number of "
+                                       "elements of 4 B (float)")  # fmt: skip
         process = rankwire("bmwg", "plan", self.suite("set: {transport.mtv: 1024B}\n"))
         self.assert_one_line_error(process, USAGE, "transport.mtu")
         self.assertFalse((self.folder / "out").exists())

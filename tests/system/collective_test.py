@@ -283,7 +283,7 @@ class Collective(RankwireTest):
             (["all_reduce", "-n", "0"], ["--iterations: 0 is not 1 or more"]),
             (["all_reduce", "-a", "4"], ["--average: 4 is none of 0"]),
             (["all_gather", "--ranks", "8", "-e", "64"], ["must be at least 128 B"]),
-            (["hypercube", "--ranks", "6"], ["power of two"]),
+            (["hypercube", "--ranks", "6"], ["--ranks 6: 6 is not a power of two"]),
             (["reduce", "-r", "4"], ["--root 4: ", "0 to 3"]),
             (["all_reduce", "-d", "quad"], ["--datatype: there is no 'quad'"]),
             (["all_reduce", "-b", "1X"], ["--min", "write for example"]),

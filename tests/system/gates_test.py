@@ -54,6 +54,25 @@ class Gates(PipelineTest):
         self.assertEqual({gate["verdict"] for gate in gates}, {"pass"})
         self.assertEqual((suite.get("tests"), suite.get("failures")), ("7", "0"))
 
+    def test_the_jct_ratio_of_iterations(self):
+        one, _ = self.simulate("jct_ratio_p95 <= 1000", "ratio <= 1000", "jct_ratio_of == iterations",
+                               "jct_ratio_samples == 1", status=OK)  # fmt: skip
+        # Of one iteration, which begins with the run, it is the ratio itself.
+        self.assertAlmostEqual(one[0]["value"], one[1]["value"], delta=1e-6)
+        self.simulate("jct_ratio_samples == 3", status=OK, more=("--set", "workload.iterations=3"))
+        process = rankwire("report", self.folder / "run", "--gate", self.write("g.txt", "jct_ratio_p59 <= 1"))
+        self.assert_one_line_error(process, USAGE, "g.txt:1: ", "did you mean 'jct_ratio_p5")
+
+    def test_the_jct_ratio_of_repetitions(self):
+        """The greatest of two is the 95th percentile by nearest rank: ceil(1.9) is 2."""
+        path = self.write("g.txt", "jct_ratio_of == repetitions", "jct_ratio_samples == 2", "jct_ratio_p95 >= 0")
+        process = rankwire("run", self.path, "--set", "run.repeat=2", "--json", "--out", self.folder / "run", "--gate", path)
+        summary = json.loads(process.stdout)
+        self.assertEqual([gate["verdict"] for gate in summary["gates"][:2]], ["pass", "pass"], process.stderr)
+        times = [each["completion_time_ps"] for each in summary["repetitions"]["runs"]]
+        expected = summary["ratio"] * max(times) / summary["emulated"]["completion_time_ps"]
+        self.assertAlmostEqual(summary["gates"][2]["value"], expected, delta=1e-6)
+
     def test_a_gate_that_is_broken_says_by_what(self):
         gates, suite = self.simulate("transport.retransmitted == 0", "completion_time <= 1 ns", status=FAILED)
         self.assertEqual([gate["verdict"] for gate in gates], ["pass", "fail"])
@@ -241,11 +260,44 @@ class Suites(PipelineTest):
 
     def test_the_status_is_that_of_the_tests(self):
         for verdicts, status in ((("pass", "skipped"), OK), (("pass", "inconclusive"), INCONCLUSIVE),
+                                 (("skipped", "skipped"), INCONCLUSIVE), ((), INCONCLUSIVE),
                                  (("inconclusive", "error"), FAILED)):  # fmt: skip
             self.suite(*(found(f"T.{i}", verdict) for i, verdict in enumerate(verdicts)))
             self.assertEqual(rankwire("suite", self.folder).returncode, status)
         self.assertEqual(rankwire("suite", self.folder, "--format", "pdf").returncode, USAGE)
         self.assertEqual(rankwire("suite", self.folder / "none").returncode, USAGE)
+
+
+    def test_gates_hold_what_tests_measured(self):
+        def measured(value, subject):
+            return {"name": "JCT ratio P95", "subject": subject, "value": value, "unit": "of the roofline", "verdict": "pass"}
+
+        self.suite(found("T6.jct", "pass", measurements=[measured(1.05, "N 4"), measured(1.2, "N 8")]))
+        before = (self.folder / "suite.json").read_bytes()
+        for line, status in (("jct_ratio_p95 <= 1.10", FAILED), ("jct_ratio_p95 <= 1.20", OK),
+                             ("T6.jct.jct_ratio_p95[N 4] <= 1.10", OK), ("T6.jct.jct_ratio_p59 <= 1", USAGE)):  # fmt: skip
+            with self.subTest(line=line):
+                process = rankwire("suite", self.folder, "--gate", self.write("g.txt", line))
+                self.assertEqual(process.returncode, status, process.stderr)
+        self.assertIn("g.txt:1: 'T6.jct.jct_ratio_p59': T6.jct has no 'jct_ratio_p59'; did you mean", process.stderr)
+        process = rankwire("suite", self.folder, "--json", "--gate", self.write("g.txt", "jct_ratio_p95 <= 110 %"))
+        document = json.loads(process.stdout)
+        self.assert_valid("suite", document)
+        self.assertEqual(document["gates"][0]["text"], "jct_ratio_p95[T6.jct: N 8]: 120 % is above 110 %")
+        suite = self.junit(self.folder / "junit.xml")
+        self.assertEqual([suite.get(key) for key in ("tests", "failures")], ["2", "1"])
+        self.assertIn("jct_ratio_p95 &lt;= 110 %", (self.folder / "suite.html").read_text(encoding="utf-8"))
+        self.assertEqual((self.folder / "suite.json").read_bytes(), before)
+
+    def test_a_gate_of_a_test_that_there_is_not_is_found_before_any_runs(self):
+        out = self.folder / "out"
+        command = ("nic-check", "--emulated", "--only", "requester.ack.past", "--out", out, "--gate")
+        process = rankwire(*command, self.write("g.txt", "requester.ack.pasta.verdict == pass"))
+        self.assert_one_line_error(process, USAGE, "g.txt:1: ", "requester.ack has no 'pasta'; did you mean 'past'?")
+        self.assertFalse(out.exists())
+        process = rankwire(*command, self.write("g.txt", "requester.ack.past.verdict == fail"))
+        self.assertEqual(process.returncode, FAILED, process.stderr)
+        self.assertIn("BROKEN   requester.ack.past.verdict: pass is not fail", process.stdout)
 
 
 class Document(PipelineTest):

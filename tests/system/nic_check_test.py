@@ -1,6 +1,8 @@
 """`rankwire nic-check` from outside: the emulated NIC, faults planted in it, and what it says of wrong configurations."""
 
 import json
+import socket
+import threading
 import unittest
 
 import pcapng
@@ -90,6 +92,68 @@ class NicCheck(RankwireTest):
         self.assert_one_line_error(process, USAGE, str(other.folder), "record.messages")
         process = rankwire("nic-check", "--emulated", "--replay", run.folder, "--rank", "2")
         self.assert_one_line_error(process, USAGE, "--rank 2: there is no rank 2 in", "ranks are 0 .. 1")
+
+    AGENT = '''wire: {{port: net_ring0, mac: "02:00:0a:08:00:65", ip: 198.18.0.101/24, rate: 1Gbps}}
+nic: {{agent: "127.0.0.1:{port}", token: secret, ip: 198.18.0.1, mac: "52:54:00:08:00:01"}}
+limits: {{timeout_exponent: 10, answer: 2ms, quiet: 1ms}}
+'''
+    FACTS = {"name": "fake0", "mac": "525400080001", "ip": "00000000000000000000ffffc6120001", "mtu": 4096, "reads": 4,
+             "largest": 1 << 20, "region": {"address": 4096, "bytes": 4 << 20, "rkey": 7}}  # fmt: skip
+
+    def check_by_agent(self, facts, last, *only):
+        """By an agent that knows as much, of a NIC at which nothing arrives, and ends at request `last`."""
+        answers = {"hello": {"protocol": 1}, "describe": facts, "make_queue_pair": {"queue_pair": 101},
+                   "poll": {"completions": []}, "counters": {"counters": {}}, "read_guard": {"data": ""}}  # fmt: skip
+        listener = socket.create_server(("127.0.0.1", 0))
+        listener.settimeout(5)
+
+        def serve():
+            client, _ = listener.accept()
+            with client, client.makefile("rwb") as lines:
+                for number, line in enumerate(lines):
+                    if number == last:
+                        return
+                    lines.write(json.dumps(answers.get(json.loads(line)["op"], {})).encode() + b"\n")
+                    lines.flush()
+
+        port = listener.getsockname()[1]
+        file = self.folder / "agent.yaml"
+        file.write_text(self.AGENT.format(port=port), encoding="utf-8")
+        agent = threading.Thread(target=serve)
+        agent.start()
+        try:
+            patterns = [word for pattern in only for word in ("--only", pattern)]
+            process = rankwire("nic-check", file, "--yes", "--out", self.folder / "out", "--force", *patterns)
+        finally:
+            listener.close()
+            agent.join(30)
+        return f"127.0.0.1:{port}", process
+
+    def test_an_agent_that_is_lost_is_an_error_of_each_case_after(self):
+        name, process = self.check_by_agent(self.FACTS, 40, "requester.*", "responder.write.*")
+        self.assertEqual(process.returncode, FAILED, process.stderr)
+        out = self.folder / "out"
+        suite = json.loads((out / "suite.json").read_text(encoding="utf-8"))
+        self.assertFalse(suite["interrupted"])
+        verdicts = [case["verdict"] for case in suite["cases"]]
+        first = verdicts.index("error")
+        self.assertGreater(len(verdicts) - first, 40)
+        self.assertEqual(set(verdicts[first:]), {"error"})
+        self.assertIn(f"{name}: the agent is lost: it has closed the connection", suite["cases"][first]["reason"])
+        for case in suite["cases"][first + 1:]:
+            self.assertIn(f"{name}: the agent was lost before: it has closed the connection", case["reason"])
+        for file in ("junit.xml", "suite.md", "suite.html"):
+            told = (out / file).read_text(encoding="utf-8").count("the agent was lost before")
+            self.assertGreaterEqual(told, len(verdicts) - first - 1, file)
+
+    def test_what_is_wrong_with_an_agents_answers_is_named(self):
+        for key, value, shown in (("mac", "52540008000", '"52540008000"'), ("ip", 7, "7"), ("mtu", "x", '"x"'),
+                                  ("largest", -1, "-1"), ("region", [], "[]")):  # fmt: skip
+            name, process = self.check_by_agent(self.FACTS | {key: value}, -1, "requester.ack.past")
+            self.assert_one_line_error(process, FAILED, f"{name}: the agent's answer to 'describe' has {shown} as '{key}'")
+        facts = {key: value for key, value in self.FACTS.items() if key != "reads"}
+        name, process = self.check_by_agent(facts, -1, "requester.ack.past")
+        self.assert_one_line_error(process, FAILED, f"{name}: the agent's answer to 'describe' has no 'reads'")
 
     def test_wrong_configurations_are_named(self):
         file = self.folder / "nic.yaml"

@@ -88,11 +88,14 @@ TEST_F(SysfsTest, ShowsTheDevice) {
 }
 
 TEST_F(SysfsTest, ShowsTheCountersAndNotHowLongTheyAreCached) {
+  const std::string interface = VerbsSysfs(root_).netdev("mlx5_0", 1);
+  ASSERT_FALSE(interface.empty());
+  file("sys/class/net/" + interface + "/statistics/tx_packets", "12");
   std::vector<std::string> texts;
   for (const VerbsCounter& counter : VerbsSysfs(root_).counters("mlx5_0", 1))
     texts.push_back(counter.name + " " + std::to_string(counter.value));
   EXPECT_THAT(texts, ElementsAre("counters.port_rcv_data 18446744073709551615", "counters.port_xmit_data 1000",
-                                 "hw_counters.out_of_sequence 7"));
+                                 "hw_counters.out_of_sequence 7", "netdev.tx_packets 12"));
 }
 
 TEST_F(SysfsTest, KnowsSoftRoceByItsInterface) {

@@ -1,0 +1,170 @@
+#include "emulator/suite/suite_gates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "emulator/suite/suite_sections.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A unit of measurements as the ending of a figure's name, and how many of that one of them is.
+struct UnitEnding {
+  std::string_view unit, ending;
+  double factor = 1;
+};
+constexpr std::array kEndings = {
+    UnitEnding{"s", "_s"},           UnitEnding{"ms", "_ms"},       UnitEnding{"us", "_us"},
+    UnitEnding{"ns", "_ns"},         UnitEnding{"bit/s", "_bps"},   UnitEnding{"Gbit/s", "_gbps"},
+    UnitEnding{"B", "_bytes"},       UnitEnding{"bytes", "_bytes"}, UnitEnding{"kB", "_bytes", 1e3},
+    UnitEnding{"MB", "_bytes", 1e6}, UnitEnding{"ppm", "_ppm"},     UnitEnding{"%", "", 0.01},
+};
+
+UnitEnding ending_of(const Measured& m) {
+  const auto found = std::ranges::find(kEndings, std::string_view(m.unit), &UnitEnding::unit);
+  return found == kEndings.end() ? UnitEnding{} : *found;
+}
+
+Json finite(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+void add_row(Json& figures, const Measured& m, std::string of) {
+  const UnitEnding ending = ending_of(m);
+  Json& rows = figures[gate_name(m.name) + std::string(ending.ending)];
+  if (!rows.is_array()) rows = Json::array();
+  rows.push_back({{"of", std::move(of)},
+                  {"value", finite(m.value * ending.factor)},
+                  {"repetitions", m.repetitions},
+                  {"variation", m.variation ? finite(*m.variation) : Json(nullptr)}});
+}
+
+/// The member that the parts of an id lead to, made where it is not there.
+Json& place_of(Json& figures, const std::string& id) {
+  Json* at = &figures;
+  for (size_t begin = 0; begin <= id.size();) {
+    const size_t dot = std::min(id.find('.', begin), id.size());
+    at = &(*at)[id.substr(begin, dot - begin)];
+    if (!at->is_object()) *at = Json::object();
+    begin = dot + 1;
+  }
+  return *at;
+}
+
+/// Whether it is a figure of the test itself, not of another whose id begins like this one's.
+bool is_figure_of(std::string_view path, std::string_view id) {
+  if (!path.starts_with(id) || path.size() <= id.size() + 1 || path[id.size()] != '.') return false;
+  const std::string_view figure = path.substr(id.size() + 1);
+  return figure.substr(0, figure.find('[')).find('.') == std::string_view::npos;
+}
+
+/// How bad it is for a gate that a test has not measured something. Absent: the test passed, so that it never does.
+std::optional<CaseVerdict> without_measurement(const CaseResult& result) {
+  switch (result.outcome.verdict) {
+    case CaseVerdict::kSkipped:
+    case CaseVerdict::kInconclusive:
+      return CaseVerdict::kInconclusive;
+    case CaseVerdict::kFail:
+    case CaseVerdict::kError:
+      return CaseVerdict::kFail;
+    case CaseVerdict::kPass:
+      break;
+  }
+  return std::nullopt;
+}
+
+/// What is missing because of what became of its test; absent: nothing tells why it is missing.
+std::optional<GateResult> excused(const Gate& gate, const SuiteResult& suite, const Json& figures,
+                                  const SuiteKpis& kpis) {
+  if (suite.interrupted)
+    return GateResult{gate, nullptr, CaseVerdict::kFail, gate.path + ": not measured before the suite was interrupted"};
+  const std::string name = gate.path.substr(0, gate.path.find_first_of(".["));
+  bool is_measured = false;
+  for (const auto& [key, value] : figures.items()) is_measured |= key.starts_with(name);
+  for (const CaseResult& result : suite.cases) {
+    const auto known = kpis.find(result.id);
+    const bool is_its_kpi = !is_measured && known != kpis.end() &&
+                            std::ranges::any_of(known->second, [&](const auto& kpi) { return name.starts_with(kpi); });
+    if (!is_its_kpi && !is_figure_of(gate.path, result.id)) continue;
+    const std::optional<CaseVerdict> verdict = without_measurement(result);
+    if (!verdict) continue;
+    const std::string& reason = result.outcome.reason;
+    return GateResult{gate, nullptr, *verdict,
+                      fmt::format("{}: {} is {}{}{}", gate.path, result.id, name_of(result.outcome.verdict),
+                                  reason.empty() ? "" : ": ", reason)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string gate_name(std::string_view measured) {
+  std::string name;
+  for (const char c : measured) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (!name.empty() && name.back() != '_') {
+      name += '_';
+    }
+  }
+  while (name.ends_with('_')) name.pop_back();
+  return name;
+}
+
+Json suite_figures(const SuiteResult& suite) {
+  Json figures = {{"verdict", suite_verdict(suite)}, {"verdicts", Json::object()}, {"interrupted", suite.interrupted}};
+  for (const CaseVerdict verdict : kCaseVerdicts)
+    figures["verdicts"][std::string(name_of(verdict))] = suite.count(verdict);
+  Json tests = Json::object();
+  for (const CaseResult& result : suite.cases) {
+    Json& test = place_of(tests, result.id);
+    test["verdict"] = name_of(result.outcome.verdict);
+    test["took_ms"] = result.took.count();
+    for (const Measured& m : result.outcome.measurements) {
+      add_row(test, m, m.subject);
+      add_row(figures, m, result.id + (m.subject.empty() ? "" : ": " + m.subject));
+    }
+  }
+  figures.update(tests);
+  return figures;
+}
+
+std::vector<GateResult> check_suite_gates(const std::vector<Gate>& gates, const SuiteResult& suite,
+                                          const SuiteKpis& kpis) {
+  const Json figures = suite_figures(suite);
+  std::vector<GateResult> results;
+  for (const Gate& gate : gates) {
+    try {
+      results.push_back(check_figure(gate, figures, "suite"));
+    } catch (const Error&) {
+      std::optional<GateResult> missing = excused(gate, suite, figures, kpis);
+      if (!missing) throw;
+      results.push_back(*std::move(missing));
+    }
+  }
+  return results;
+}
+
+void require_tests_of_gates(const std::vector<Gate>& gates, std::span<const TestCase> cases) {
+  SuiteResult none;
+  for (const TestCase& test : cases) none.cases.push_back({.id = test.id, .outcome = CaseOutcome::skipped("")});
+  for (const Gate& gate : gates)
+    // What has one part only is a measurement of all tests.
+    if (gate.path.find('.') != std::string::npos) check_suite_gates({gate}, none);
+}
+
+SuiteResult with_gates(SuiteResult suite, const std::vector<GateResult>& results) {
+  for (const GateResult& result : results) suite.cases.push_back(gate_case(result));
+  return suite;
+}
+
+}  // namespace rankwire
