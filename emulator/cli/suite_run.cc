@@ -12,13 +12,13 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json_problem.h"
 #include "base/log.h"
 #include "base/printable.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/writable.h"
 #include "emulator/report/assessment.h"
-#include "emulator/report/json_problem.h"
 
 namespace rankwire {
 namespace {

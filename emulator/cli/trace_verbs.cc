@@ -160,7 +160,7 @@ void TraceVerbs::add_synthesize(CLI::App& trace, int& status) {
       ->check(CLI::IsMember({"weak", "strong"}))
       ->capture_default_str();
   verb.add_option("--family", synthesize_.family, "structure, where sets have several")->capture_default_str();
-  verb.add_option("--seed", synthesize_.seed, "of durations")->capture_default_str();
+  verb.add_option("--seed", synthesize_.seed, "of durations")->check(CLI::NonNegativeNumber)->capture_default_str();
   verb.add_flag("--force", synthesize_.force, force_help());
   verb.add_option("--against", synthesize_.against, "sets to compare the result with; repeatable; default: TRACE")
       ->allow_extra_args(false);

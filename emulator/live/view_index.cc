@@ -9,10 +9,10 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/json_problem.h"
 #include "base/units.h"
 #include "emulator/live/view_server.h"
 #include "emulator/report/format.h"
-#include "emulator/report/json_problem.h"
 #include "emulator/report/page_files.h"
 
 namespace rankwire {

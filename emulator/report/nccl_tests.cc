@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/input_file.h"
-#include "emulator/report/json_problem.h"
+#include "base/json_problem.h"
 
 namespace rankwire {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/input_file.h"
-#include "emulator/report/json_problem.h"
+#include "base/json_problem.h"
 #include "emulator/report/output_file.h"
 #include "emulator/workload/node_reader.h"
 #include "proto/chakra.pb.h"

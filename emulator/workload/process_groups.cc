@@ -4,12 +4,15 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/input_file.h"
+#include "base/json_problem.h"
 #include "emulator/workload/trace_files.h"
 
 namespace rankwire {
@@ -156,8 +159,9 @@ std::string groups_beside(const std::vector<std::string>& traces) {
 
 std::vector<GroupDefinition> read_groups_file(const std::string& path) {
   std::ifstream file = open_input(path, "a file of process groups");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const Json groups = parse_json(text, path, "is no file of process groups");
   try {
-    const Json groups = Json::parse(file);
     if (!groups.is_object()) fail_input("the process groups must be an object {{\"name\": [ranks]}}");
     std::vector<GroupDefinition> definitions;
     for (const auto& [name, ranks] : groups.items())
@@ -166,8 +170,10 @@ std::vector<GroupDefinition> read_groups_file(const std::string& path) {
       if (group.ranks.empty()) fail_input("group \"{}\" has no ranks", group.name);
     }
     return definitions;
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     fail_input("{}: {}", path, error.what());
+  } catch (const nlohmann::json::exception& error) {
+    fail_input("{}: {}", path, json_problem(error));
   }
 }
 

@@ -159,5 +159,19 @@ TEST(GroupsBeside, AreAnErrorWhereTheyBeginAsGroupsAndAreNone) {
   }
 }
 
+TEST(GroupsFile, NamesTheLineThatIsNoJson) {
+  TemporaryFolder folder;
+  const std::string groups = (folder / "w.json").string();
+  std::ofstream(groups) << "{\"tp_0\": [0, 1],\n \"tp_1\": [2, 3],\n \"tp_2\": [4, }\n";
+  try {
+    read_groups_file(groups);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    const std::string_view text = error.what();
+    EXPECT_TRUE(text.starts_with(groups + ":3: is no file of process groups: ")) << text;
+    EXPECT_EQ(text.find("json.exception"), text.npos) << text;
+  }
+}
+
 }  // namespace
 }  // namespace rankwire

@@ -1,4 +1,4 @@
-#include "emulator/report/json_problem.h"
+#include "base/json_problem.h"
 
 #include <algorithm>
 #include <cstddef>
