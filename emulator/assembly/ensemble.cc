@@ -98,7 +98,8 @@ uint32_t ensemble_members(const Setup& setup) {
       simulation.fidelity, [](SimulationFidelity model) { return model != SimulationFidelity::kTwin; });
   const bool is_flow = reference != simulation.fidelity.end() && *reference == SimulationFidelity::kFlow;
   // Background traffic goes on as long as the jobs do, so the plan does not say how much there is.
-  if (!is_flow || !setup.background.empty()) return 0;
+  // What is modelled of a run of which a part is on wires keeps the symmetry of the single run.
+  if (!is_flow || !setup.background.empty() || setup.config.hybrid) return 0;
   const uint64_t members = std::min<uint64_t>(kAutoMembers, kAutoCost / std::max<uint64_t>(member_cost(setup), 1));
   return members < kFewestAutoMembers ? 0 : static_cast<uint32_t>(members);
 }

@@ -20,8 +20,9 @@ namespace {
 /// What the runs of all jobs share, which is constant: they may go on at the same time.
 class AloneRuns {
  public:
-  AloneRuns(const Setup& setup, SimulationFidelity model, const RunControl& control)
-      : setup_(setup), control_(control) {
+  /// `variation` (null: none) outlives it.
+  AloneRuns(const Setup& setup, SimulationFidelity model, const NodeVariation* variation, const RunControl& control)
+      : setup_(setup), variation_(variation), control_(control) {
     switch (model) {
       case SimulationFidelity::kAlphaBeta:
         times_ = alpha_beta_times(setup, reference_network(setup));
@@ -33,7 +34,7 @@ class AloneRuns {
       case SimulationFidelity::kTwin:
       case SimulationFidelity::kAstra:
         network_ = reference_network(setup);
-        if (may_fold(setup, network_)) folded_ = quotient(setup.workload, setup.plan, network_);
+        if (variation == nullptr && may_fold(setup, network_)) folded_ = quotient(setup.workload, setup.plan, network_);
         break;
     }
   }
@@ -61,7 +62,7 @@ class AloneRuns {
 
  private:
   std::optional<UnrecordedResult> run(UnrecordedRun what, const Network& network) const {
-    what.variation = setup_.variation.get();
+    what.variation = variation_;
     if (times_) what.times = &*times_;
     try {
       return run_unrecorded(setup_, what, network, control_);
@@ -83,6 +84,7 @@ class AloneRuns {
   }
 
   const Setup& setup_;
+  const NodeVariation* const variation_;
   const RunControl& control_;
   std::optional<CommunicationTimes> times_;  // instead of a network
   Network network_;
@@ -106,8 +108,8 @@ SimulationFidelity alone_model(const RunConfig& config) {
 }
 
 JobsAlone run_jobs_alone(const Setup& setup, SimulationFidelity model, std::span<const JobSpan> together,
-                         uint32_t threads, const RunControl& control) {
-  const AloneRuns alone(setup, model, control);
+                         const NodeVariation* variation, uint32_t threads, const RunControl& control) {
+  const AloneRuns alone(setup, model, variation, control);
   std::vector<JobSpan> unharmed;
   std::vector<std::optional<Duration>> completions(together.size());
   std::vector<std::function<void()>> runs;

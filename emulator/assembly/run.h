@@ -109,9 +109,14 @@ class PreparedRun {
   void record_jobs();
   void run_models(uint32_t threads, const RunControl& control, std::vector<CompletedRun>& runs);
   void run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);
-  std::unique_ptr<NodeVariation> record_median(std::span<const CompletedRun> runs, const Ensemble& ensemble,
-                                               const RunControl& control);
-  std::exception_ptr record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);
+  /// The run that takes the place of `flow`.
+  struct MedianRun {
+    std::unique_ptr<NodeVariation> variation;  ///< its differences; null: there is none
+    std::vector<JobSpan> jobs;
+  };
+  MedianRun record_median(std::span<const CompletedRun> runs, const Ensemble& ensemble, const RunControl& control);
+  std::exception_ptr record_jobs_alone(std::span<const CompletedRun> runs, const MedianRun& median, uint32_t threads,
+                                       const RunControl& control);
   std::vector<CompletedRun> emulate_all(const RunControl& control);
   std::exception_ptr emulate_as_far_as_it_goes(const RunControl& control, std::vector<CompletedRun>& runs);
   CompletedRun emulate(const Repetition& repetition, Duration spent, RunRecorder::Run record, MachineRun* machine,

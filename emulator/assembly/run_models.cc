@@ -42,17 +42,19 @@ void fail_quietly(RunRecorder::Run& record, const std::optional<RunStart>& start
 
 /// What a run with one job at work says is its time alone, too. Of a run that did not end well there is nothing to
 /// compare.
-std::exception_ptr PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads,
-                                                  const RunControl& control) {
+std::exception_ptr PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, const MedianRun& median,
+                                                  uint32_t threads, const RunControl& control) {
   if (setup_.workload.jobs.empty() || !all_ok(runs) || runs.empty()) return nullptr;
   const SimulationFidelity model = alone_model(setup_.config);
   const auto same = std::ranges::find(runs, to_string(model), &CompletedRun::model);
   const CompletedRun& together = same == runs.end() ? runs.front() : *same;
-  const std::vector<JobSpan>& jobs = together.result.jobs;
+  const bool is_median = median.variation && model == SimulationFidelity::kFlow;
+  const std::vector<JobSpan>& jobs = is_median ? median.jobs : together.result.jobs;
+  const NodeVariation* const variation = is_median ? median.variation.get() : setup_.variation.get();
   const auto at_work = [](const JobSpan& span) { return span.begin.has_value(); };
   if (std::ranges::count_if(jobs, at_work) != 1 || !setup_.background.empty() || has_failures(setup_.config) ||
       same == runs.end()) {
-    const JobsAlone alone = run_jobs_alone(setup_, model, jobs, threads, control);
+    const JobsAlone alone = run_jobs_alone(setup_, model, jobs, variation, threads, control);
     recorder_->jobs_alone(alone.jobs);
     return alone.error;
   }
@@ -92,40 +94,43 @@ void PreparedRun::run_models(uint32_t threads, const RunControl& control, std::v
 }
 
 /// Where groups keep in step in the single run of `flow` as they do in no network, it is far from what the model says
-/// with the smallest differences. Then the member at the median is recorded, too, as what all else is compared with;
-/// returns its differences. Else null.
-std::unique_ptr<NodeVariation> PreparedRun::record_median(std::span<const CompletedRun> runs, const Ensemble& ensemble,
-                                                          const RunControl& control) {
+/// with the smallest differences. Then the member at the median is recorded, too, as what all else is compared with.
+PreparedRun::MedianRun PreparedRun::record_median(std::span<const CompletedRun> runs, const Ensemble& ensemble,
+                                                  const RunControl& control) {
   const auto reference = std::ranges::find(runs, Fidelity::kReference, &CompletedRun::fidelity);
-  if (reference == runs.end() || reference->model != kFlowModel || ensemble.completions.empty()) return nullptr;
+  if (reference == runs.end() || reference->model != kFlowModel || ensemble.completions.empty()) return {};
   const ReferenceBand band = band_of(ensemble.completions);
-  if (!band.is_far(reference->result.completion)) return nullptr;
+  if (!band.is_far(reference->result.completion)) return {};
   const auto median = std::ranges::find(ensemble.completions, band.median) - ensemble.completions.begin();
-  std::unique_ptr<NodeVariation> variation = member_variation(setup_, ensemble.members[static_cast<size_t>(median)]);
+  MedianRun run{.variation = member_variation(setup_, ensemble.members[static_cast<size_t>(median)]), .jobs = {}};
   RunRecorder::Run record = recorder_->next_run();
-  if (execute_flow(setup_, *variation, kMedianOfFlow, record, control).verdict != Verdict::kOk) return nullptr;
-  return variation;
+  RunResult result = execute_flow(setup_, *run.variation, kMedianOfFlow, record, control);
+  if (result.verdict != Verdict::kOk) return {};
+  run.jobs = std::move(result.jobs);
+  return run;
 }
 
 /// What follows from these runs.
 void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control) {
-  std::exception_ptr error = record_jobs_alone(runs, threads, control);
-  std::unique_ptr<NodeVariation> variation;  // of what all else is compared with, beyond the set-up's own
+  std::exception_ptr error;
+  MedianRun median;
   if (const uint32_t members = ensemble_members(setup_); members > 0 && all_ok(runs)) {
     const Ensemble ensemble = run_ensemble(setup_, members, threads, control);
     recorder_->ensemble(ensemble.completions);
     recorder_->ensemble_ranks(ensemble.per_rank);
     recorder_->ensemble_operations(ensemble.operations);
     if (const auto turns = completion_with_turns(setup_, control)) recorder_->ensemble_turns(*turns);
-    if (!error) error = ensemble.error;
-    variation = record_median(runs, ensemble, control);
+    error = ensemble.error;
+    median = record_median(runs, ensemble, control);
   }
+  if (const std::exception_ptr of_jobs = record_jobs_alone(runs, median, threads, control); !error) error = of_jobs;
   // Who asks for causes wants to know also those that the reference shares with the run.
   const bool tries_all = setup_.config.simulation.what_if;
   const bool has_flow = std::ranges::find(runs, "flow", &CompletedRun::model) != runs.end();
   if ((tries_all || (setup_.config.record_causes && has_flow)) && all_ok(runs)) {
-    const WhatIf what_if = run_what_if(setup_, tries_all ? WhatIfScope::kAll : WhatIfScope::kDisturbances,
-                                       variation ? variation.get() : setup_.variation.get(), threads, control);
+    const WhatIf what_if =
+        run_what_if(setup_, tries_all ? WhatIfScope::kAll : WhatIfScope::kDisturbances,
+                    median.variation ? median.variation.get() : setup_.variation.get(), threads, control);
     recorder_->what_if(what_if.rows);
     if (!error) error = what_if.error;
   }

@@ -319,7 +319,7 @@ std::optional<BlamedTime> lost_to_other_jobs(const RunReader& record, const Reco
   const JobId victim = job.value_or(JobId(static_cast<uint32_t>(last)));
   const JobAlone* const alone = record.alone(victim);
   const std::optional<Duration> together = reference.end.jobs[victim.value].completion();
-  if (alone == nullptr || !together || alone->model != reference.start.model || *together <= alone->completion)
+  if (alone == nullptr || !together || !is_of(reference, alone->model) || *together <= alone->completion)
     return std::nullopt;
   std::map<JobId, Duration> beside;  // time in which both used a link, of all links
   for (const SharedLinkRow& row : record.shared_links(reference)) {
@@ -373,7 +373,7 @@ BlameFacts blame_facts(const RunReader& record, const BlameSubject& subject) {
   facts.knows_switches = !ports.of_switches.empty();
   read_losses(record, *run, *subject.losses, ports, facts);
   facts.timeouts = run->end.counters.timeouts;
-  facts.knows_causes = !record.causes_of_groups(*run).empty();
+  facts.knows_causes = facts.parts && !record.causes_of_groups(*run).empty();
   if (const auto sampling = record.queue_samples(*run)) {
     facts.queue_drops = 0;
     for (const QueueSampleRow& row : sampling->rows) *facts.queue_drops += row.drops;

@@ -48,6 +48,10 @@ bool is_of_flow(const RecordedRun& run) {
   return run.start.model == kFlowModel || run.start.model == kMedianOfFlow;
 }
 
+bool is_of(const RecordedRun& run, std::string_view model) {
+  return run.start.model == model || (model == kFlowModel && is_of_flow(run));
+}
+
 const RecordedRun* run_of_flow(const RunReader& record) {
   const RecordedRun* found = nullptr;
   for (const RecordedRun* run : record.models()) {
@@ -55,6 +59,11 @@ const RecordedRun* run_of_flow(const RunReader& record) {
     if (found == nullptr || run->start.model == kMedianOfFlow) found = run;
   }
   return found;
+}
+
+bool is_replaced(const RunReader& record, const RecordedRun& run) {
+  const RecordedRun* const reference = record.reference();
+  return run.start.model == kFlowModel && reference != nullptr && reference->start.model == kMedianOfFlow;
 }
 
 std::optional<Duration> symmetric_completion(const RunReader& record) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -36,9 +37,14 @@ Duration beyond(const ReferenceBand& band, Duration completion);
 
 /// Whether the run is of the model that a band is of: its single run, or the member at the median.
 bool is_of_flow(const RecordedRun& run);
+/// Whether the run is of the model of that name, also as the member at the median.
+bool is_of(const RecordedRun& run, std::string_view model);
 /// What takes part in comparisons of that model with itself: the member at the median where the record has it, else the
 /// single run; null where it did not end well.
 const RecordedRun* run_of_flow(const RunReader& record);
+
+/// Whether the run is the single one, and that at the median takes its place.
+bool is_replaced(const RunReader& record, const RecordedRun& run);
 
 /// The time of the single run of the model that a band is of; absent where it did not end well.
 std::optional<Duration> symmetric_completion(const RunReader& record);

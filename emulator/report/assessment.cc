@@ -155,9 +155,10 @@ std::optional<RecordVerdict> run_verdict(const RunReader& record, const Recorded
 std::optional<RecordVerdict> limits_verdict(const RunReader& record) {
   const LimitTexts limits = limit_texts(record);
   if (!limits.broken.empty()) return RecordVerdict{"failed", limits.broken, "limit_exceeded"};
-  if (!limits.unclear.empty()) return RecordVerdict{"inconclusive", limits.unclear, "below_resolution"};
-  if (const std::string trouble = unlimited_trouble(record); !trouble.empty())
-    return RecordVerdict{"degraded", trouble, "degraded"};
+  const std::string trouble = unlimited_trouble(record);
+  if (!limits.unclear.empty())
+    return RecordVerdict{"inconclusive", limits.unclear + (trouble.empty() ? "" : "; " + trouble), "below_resolution"};
+  if (!trouble.empty()) return RecordVerdict{"degraded", trouble, "degraded"};
   return std::nullopt;
 }
 
@@ -265,9 +266,9 @@ bool did_anything(const RecordedRun& run) {
          std::ranges::any_of(end.background, [](const BackgroundRow& entry) { return entry.posted > 0; });
 }
 
-std::optional<Duration> completion_of(const RecordedRun* run) {
+std::optional<Duration> completion_of(const RunReader& record, const RecordedRun* run) {
   if (run == nullptr || !run->ended || !did_anything(*run)) return std::nullopt;
-  return run->end.completion;
+  return time_reached(record, *run);
 }
 
 Duration time_reached(const RunReader& record, const RecordedRun& run) {

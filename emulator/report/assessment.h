@@ -62,7 +62,7 @@ std::string explain_fidelity(const RunReader& record);
 /// Not so of a run that was interrupted before its turn came: it has no figures, not even zeros.
 bool did_anything(const RecordedRun& run);
 /// How far the run came; absent unless it has ended and did anything.
-std::optional<Duration> completion_of(const RecordedRun* run);
+std::optional<Duration> completion_of(const RunReader& record, const RecordedRun* run);
 /// Of a run that has ended: its completion time if it is ok, else when it last made progress, which is later than the
 /// last end of an operation where messages came through that ended none. Where the record does not tell, as of a run
 /// that ended by itself, it is that end.

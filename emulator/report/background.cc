@@ -228,7 +228,7 @@ std::string background_csv(const RunReader& record) {
       if (row == nullptr) continue;
       const BackgroundInfo& e = record.background()[i];
       const auto rate = delivered_rate(e, *row, run.end.completion);
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},", to_string(run.start.fidelity), run.start.model,
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},", to_string(run.start.fidelity), csv_field(run.start.model),
                          e.job.value, csv_field(e.name), e.pattern, e.flows, e.mean.count,
                          e.rate ? fmt::to_string(e.rate->bits_per_second) : "", e.limit, e.start.ps,
                          e.stop ? fmt::to_string(e.stop->ps) : "");

@@ -8,6 +8,7 @@
 
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
+#include "emulator/report/hybrid.h"
 
 namespace rankwire {
 namespace {
@@ -89,6 +90,10 @@ std::string missing_band_text(const RunReader& record) {
   if (!record.ensemble().empty())
     return fmt::format("none: it is of the model flow, and the reference is {}", record.reference()->start.model);
   if (configured(record) != "auto" || !has_flow_reference(record)) return {};
+  if (!hybrid_json(record).is_null())
+    return "none: what is modelled beside ranks on wires keeps the symmetry of the single run; simulation.ensemble "
+           "says "
+           "how often it is repeated all the same";
   if (!record.background().empty())
     return "none: traffic in the background goes on as long as the jobs do; simulation.ensemble says how often the run "
            "is "

@@ -100,8 +100,10 @@ std::string culprit_of(const CulpritNames& names, const Blame& blame) {
 /// "repairing it held the critical path up for 3 ms".
 std::string repair_text(const Evidence& e, const char* what) {
   if (!e.is_inferred) return fmt::format("{} held the critical path up for {}", what, readable(e.time));
-  return fmt::format("{} is what may have taken {} (record.causes was off, so that nobody knows how long it took)",
-                     what, readable(e.time));
+  return fmt::format(
+      "{} is what may have taken {} (record.causes was off, or no operations were recorded, so that nobody knows how "
+      "long it took)",
+      what, readable(e.time));
 }
 
 std::string rounded_percent(double part) {
@@ -144,7 +146,9 @@ std::string evidence_of(const CulpritNames& names, const Blame& blame) {
           e.factor, counted(e.count, "step"), also_text(names, e.also));
     case BlameKind::kSlowNic:
       if (e.of > 0)
-        return fmt::format("{} packets{} found no room in its receive buffer", e.count, per_cent_of(e.count, e.of));
+        return fmt::format(
+            "{} packets{} found no room in {}", e.count, per_cent_of(e.count, e.of),
+            blame.culprit.kind == Culprit::Kind::kNobody ? "receive buffers of all alike" : "its receive buffer");
       return fmt::format("it paused the network {} times, for want of room in its receive buffer", e.count);
     case BlameKind::kLossyCable:
       if (e.of == 0)

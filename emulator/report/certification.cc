@@ -30,7 +30,7 @@ std::optional<Duration> part_of_run(std::optional<Duration> run, std::optional<d
 /// What parts are of: the reference's time, where it is ok.
 std::optional<Duration> reference_time(const RunReader& record) {
   const RecordedRun* const reference = record.reference();
-  return reference != nullptr && reference->end.verdict == "ok" ? completion_of(reference) : std::nullopt;
+  return reference != nullptr && reference->end.verdict == "ok" ? completion_of(record, reference) : std::nullopt;
 }
 
 }  // namespace

@@ -74,10 +74,11 @@ std::string card(const char* title, const std::string& value, const std::string&
   return html_card("result", title, value, beneath, tone);
 }
 
-std::string completion_card(const char* title, const RecordedRun* run) {
+std::string completion_card(const RunReader& record, const char* title, const RecordedRun* run) {
   if (run == nullptr || !run->ended) return card(title, "-");
   const bool ok = run->end.verdict == "ok";
-  return card(title, readable(run->end.completion), ok ? run->start.clock + " time" : "until it " + run->end.verdict);
+  return card(title, readable(time_reached(record, *run)),
+              ok ? run->start.clock + " time" : "until it " + run->end.verdict);
 }
 
 std::string ratio_card(const RunReader& record) {
@@ -108,9 +109,9 @@ std::string cards(const RunReader& record) {
   std::string html = "<div class=\"cards\">\n";
   html += card("Verdict", verdict.verdict, {}, tone_of(verdict.verdict));
   if (const RecordedRun* run = record.emulated()) {
-    html += completion_card(run->start.fidelity == Fidelity::kTwin ? "Emulated (twin)" : "Emulated", run);
+    html += completion_card(record, run->start.fidelity == Fidelity::kTwin ? "Emulated (twin)" : "Emulated", run);
   }
-  html += completion_card("Reference", record.reference());
+  html += completion_card(record, "Reference", record.reference());
   if (record.emulated() != nullptr) {
     html += ratio_card(record);
     html += card("Fidelity", fidelity, {}, tone_of(fidelity));

@@ -103,6 +103,7 @@ void read_interference_run(InterferenceRun& run, const std::vector<uint32_t>& nu
     const RunReader record(folder);
     run.fidelity = assess_fidelity(record).fidelity;
     for (const RecordedRun& recorded : record.runs()) {
+      if (is_replaced(record, recorded)) continue;
       InterferenceRun::Side& side = run.sides.emplace_back(InterferenceRun::Side{
           sweep_side_name(record, recorded), std::vector<std::optional<Duration>>(run.jobs.size())});
       if (!recorded.ended || recorded.end.verdict != "ok") continue;

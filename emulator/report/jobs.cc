@@ -121,7 +121,7 @@ std::string spans_svg(const RunReader& record, const std::vector<JobResult>& emu
 std::optional<Duration> lost_to_failures(const RunReader& record, const RecordedRun& run, JobId job,
                                          std::optional<Duration> completion) {
   const JobAlone* alone = record.alone(job);
-  if (alone == nullptr || !alone->unharmed || !completion || run.start.model != alone->model) return std::nullopt;
+  if (alone == nullptr || !alone->unharmed || !completion || !is_of(run, alone->model)) return std::nullopt;
   return *completion - *alone->unharmed;
 }
 
@@ -276,9 +276,9 @@ std::string jobs_csv(const RunReader& record) {
     for (size_t j = 0; j < results.size(); ++j) {
       const JobInfo& job = record.jobs()[j];
       const JobResult& result = results[j];
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), run.start.model,
-                         job.job.value, csv_field(job.name), job.first_rank, job.ranks, job.iterations,
-                         number(result.span.begin), number(result.span.end), number(result.completion),
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity),
+                         csv_field(run.start.model), job.job.value, csv_field(job.name), job.first_rank, job.ranks,
+                         job.iterations, number(result.span.begin), number(result.span.end), number(result.completion),
                          number(alone_time(record, job.job)),
                          result.interference ? fmt::to_string(*result.interference) : "", number(result.lost));
     }

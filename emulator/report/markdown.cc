@@ -43,8 +43,8 @@ std::string report_markdown(const RunReader& record, const RecordFigures& figure
   };
   add("Verdict", verdict.reason.empty() ? verdict.verdict : verdict.verdict + ": " + verdict.reason);
   add("Fidelity", fidelity.fidelity);
-  add("Emulated completion", time(completion_of(record.emulated())));
-  add("Reference completion", time(completion_of(record.reference())));
+  add("Emulated completion", time(completion_of(record, record.emulated())));
+  add("Reference completion", time(completion_of(record, record.reference())));
   add("Emulated / reference", readable_ratio(predicted_ratio(record)));
   if (const std::string certified = certification_text(record); !certified.empty()) add("Resolution", certified);
   for (const std::string& line : repetition_lines(record)) add("Repetitions", line);

@@ -22,7 +22,7 @@ std::string name_of(const RecordedRun& run) {
 /// Without `kinds`.
 ModelResult result_of(const RunReader& record, const RecordedRun& run) {
   ModelResult result{.name = name_of(run), .verdict = run.end.verdict, .reason = run.end.reason};
-  result.completion = completion_of(&run);
+  result.completion = completion_of(record, &run);
   const RecordedRun* emulated = record.emulated();
   if (emulated != nullptr && emulated != &run && emulated->end.verdict == "ok" && run.end.verdict == "ok")
     result.ratio = ratio_of(emulated->end.completion, run.end.completion);

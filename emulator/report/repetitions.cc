@@ -88,7 +88,7 @@ std::vector<RepetitionResult> repetition_results(const RunReader& record) {
     const uint32_t repetition = run.start.repetition.number;
     view.show(repetition);
     results.push_back(
-        {repetition, emulated_verdict(view), assess_fidelity(view).fidelity, completion_of(view.emulated())});
+        {repetition, emulated_verdict(view), assess_fidelity(view).fidelity, completion_of(view, view.emulated())});
   }
   return results;
 }

@@ -86,7 +86,7 @@ std::string shared_links_csv(const RunReader& record) {
   std::string csv = "fidelity,model,link,job,other,time_ps,shared_ps,bytes,shared_bytes\n";
   for (const RecordedRun& run : record.runs()) {
     for (const SharedLinkRow& row : record.shared_links(run)) {
-      csv += fmt::format("{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), run.start.model,
+      csv += fmt::format("{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), csv_field(run.start.model),
                          csv_field(row.link), csv_field(name_of_job(record, row.job)),
                          csv_field(name_of_job(record, row.other)), row.time.ps, row.shared.ps, row.bytes.count,
                          row.shared_bytes.count);

@@ -40,9 +40,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json completion_json(const RecordedRun* run) {
+Json completion_json(std::optional<Duration> completion_time, const RecordedRun* run) {
   Json json = {{"completion_time_ps", nullptr}, {"per_rank_ps", nullptr}};
-  const std::optional<Duration> completion_time = completion_of(run);
   if (!completion_time) return json;
   json["completion_time_ps"] = completion_time->ps;
   Json& ranks = json["per_rank_ps"] = Json::array();
@@ -192,8 +191,8 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["aggregators"] = aggregators_json(record);
   json["messages"] = of_principal([](const RunEnd& end) { return end.messages; });
   json["bytes"] = of_principal([](const RunEnd& end) { return end.bytes.count; });
-  json["emulated"] = completion_json(record.emulated());
-  json["reference"] = completion_json(record.reference());
+  json["emulated"] = completion_json(completion_of(record, record.emulated()), record.emulated());
+  json["reference"] = completion_json(completion_of(record, record.reference()), record.reference());
   json["reference"]["band"] = band_json(record);
   const std::string note = missing_band_text(record);
   json["reference"]["band_note"] = note.empty() ? Json(nullptr) : Json(note);
@@ -278,8 +277,8 @@ nlohmann::ordered_json summary_shape() {
                             "device_counters",
                             "hybrid"})
     shape[other] = nullptr;
-  shape["emulated"] = completion_json(nullptr);
-  shape["reference"] = completion_json(nullptr);
+  shape["emulated"] = completion_json({}, nullptr);
+  shape["reference"] = completion_json({}, nullptr);
   for (const char* name : {"band", "band_note"}) shape["reference"][name] = nullptr;
   shape["transport"] = transport_json(nullptr);
   shape["generator"] = generator_json(nullptr);

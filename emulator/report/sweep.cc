@@ -171,8 +171,9 @@ std::string sweep_picture(const Sweep& sweep, SweepScale scale) {
 }
 
 std::string sweep_side_name(const RunReader& record, const RecordedRun& run) {
-  const bool one_of_several = run.start.fidelity == Fidelity::kReference && record.models().size() > 1;
-  return one_of_several ? run.start.model : to_string(run.start.fidelity);
+  const auto models = std::ranges::count_if(record.models(), [&](auto* model) { return !is_replaced(record, *model); });
+  if (run.start.fidelity != Fidelity::kReference || models < 2) return to_string(run.start.fidelity);
+  return run.start.model == kMedianOfFlow ? kFlowModel : run.start.model;
 }
 
 std::string sweep_html_table(const Sweep& sweep) {
@@ -192,7 +193,8 @@ void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder, co
   const RecordVerdict verdict = verdict_of(record);
   point.verdict = verdict.verdict;
   point.reason = verdict.reason;
-  for (const RecordedRun& run : record.runs()) point.sides.push_back(side_of(record, run));
+  for (const RecordedRun& run : record.runs())
+    if (!is_replaced(record, run)) point.sides.push_back(side_of(record, run));
   point.ratio = predicted_ratio(record);
   point.stall = stall_of(record);
   point.columns = read_columns(columns, folder);
@@ -262,8 +264,8 @@ std::vector<std::string> sweep_csv_lines(const Sweep& sweep, const SweepPoint& p
   for (const SweepSide& side : point.sides) {
     const bool has_stalled = point.stall && side.verdict != "ok";
     lines.push_back(begin +
-                    fmt::format("{},{},{},{},{},{},{},{},{}", side.run, csv_field(side.verdict), side.completion.ps,
-                                side.compute.ps, side.communication.ps, side.exposed.ps,
+                    fmt::format("{},{},{},{},{},{},{},{},{}", csv_field(side.run), csv_field(side.verdict),
+                                side.completion.ps, side.compute.ps, side.communication.ps, side.exposed.ps,
                                 point.ratio ? fmt::to_string(*point.ratio) : "", has_stalled ? point.stall->kind : "",
                                 has_stalled && point.stall->culprit ? fmt::to_string(*point.stall->culprit) : ""));
     for (size_t i = 0; i < sweep.columns.size(); ++i)

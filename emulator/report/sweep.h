@@ -51,7 +51,8 @@ struct Sweep {
   std::vector<SweepPoint> points;
 };
 
-/// What a run of a record is called: "emulated", "twin", "reference", or of several references the model.
+/// What a run of a record is called: "emulated", "twin", "reference", or of several references the model, of which that
+/// at the median stands for `flow` where it has its place.
 std::string sweep_side_name(const RunReader& record, const RecordedRun& run);
 
 /// The worst of the points': 0, 3 or 1, see exit_status(verdict).

@@ -73,8 +73,9 @@ void write_traffic_csv(const RunReader& record, const std::filesystem::path& fil
   };
   for (const RecordedRun& run : record.runs()) {
     record.for_each_rank_pair(run, [&](const RankPairBytes& pair) {
-      fmt::format_to(std::back_inserter(buffer), "{},{},{},{},{},{}\n", to_string(run.start.fidelity), run.start.model,
-                     pair.source.value, pair.destination.value, pair.wire.count, pair.local.count);
+      fmt::format_to(std::back_inserter(buffer), "{},{},{},{},{},{}\n", to_string(run.start.fidelity),
+                     csv_field(run.start.model), pair.source.value, pair.destination.value, pair.wire.count,
+                     pair.local.count);
       if (buffer.size() > (1 << 16)) flush();
     });
   }

@@ -42,8 +42,9 @@ bool lacks_operations(const nlohmann::ordered_json& config);
 /// Each gate on `document`: a summary or a comparison, whose `verdict` says how the run ended. A figure that the run
 /// has not is inconclusive in an inconclusive run, and else a failure, as is any figure that is not there of a run that
 /// did not end well. So is a ratio, a bus bandwidth or a completion time that is nearer to the bound than the part that
-/// `certification.resolvable` says. Throws Error(kInput), with the gate's origin, for a figure that nobody knows or
-/// whose unit is another, and for one of operations where `config` of the document says that none was recorded.
+/// `certification.resolvable` says, and `ratio` where one end of the reference's band keeps the bound and the other
+/// does not. Throws Error(kInput), with the gate's origin, for a figure that nobody knows or whose unit is another, and
+/// for one of operations where `config` of the document says that none was recorded.
 std::vector<GateResult> check_gates(const std::vector<Gate>& gates, const nlohmann::ordered_json& document);
 
 /// The same of one gate and figures of another kind, which errors call so: "suite". Its `verdict` is a figure as others

@@ -60,6 +60,16 @@ double resolvable_part(const Json& document, const std::string& path) {
   return part.is_number() ? part.get<double>() : 0;
 }
 
+/// Of the ratio to a band, what it is over the band's ends.
+std::optional<std::pair<double, double>> ends_of_ratio(const Json& document, const std::string& path) {
+  if (path != "ratio") return std::nullopt;
+  const Json::json_pointer band("/reference/band");
+  if (!document.contains(band) || !document[band].is_object()) return std::nullopt;
+  const Json low = document[band].value("ratio_low", Json()), high = document[band].value("ratio_high", Json());
+  if (!low.is_number() || !high.is_number()) return std::nullopt;
+  return std::pair(low.get<double>(), high.get<double>());
+}
+
 /// Whether the figure comes of single operations.
 bool is_of_operations(std::string_view path) {
   constexpr std::array<std::string_view, 7> kOfOperations = {"operations", "critical_path", "waterfall",      "slack",
@@ -193,6 +203,11 @@ class GateCheck {
     GateResult result{gate_, own / unit, is_kept ? CaseVerdict::kPass : CaseVerdict::kFail, {}};
     result.text = fmt::format("{}: {:.7g}{}{} {}{}", path, own / unit, behind, is_kept ? words_.kept : words_.broken,
                               gate_.bound, behind);
+    if (const auto ends = ends_of_ratio(document_, path);
+        ends && holds(ends->first, gate_.comparison, bound()) != holds(ends->second, gate_.comparison, bound())) {
+      result.verdict = CaseVerdict::kInconclusive;
+      result.text += fmt::format(", but {:.4g} .. {:.4g} over the reference's band", ends->first, ends->second);
+    }
     const double part = resolvable_part(document_, path);
     if (std::abs(own - bound() * unit) < part * std::abs(bound() * unit)) {
       result.verdict = CaseVerdict::kInconclusive;

@@ -79,7 +79,7 @@ Json ports_of(const RunReader& record, const RecordedRun& run) {
 Json gate_figures(const RunReader& record, Json summary, std::span<const Gate> gates) {
   const RecordedRun* const emulated = record.emulated();
   const bool has_ended = emulated != nullptr && emulated->ended;
-  const std::optional<Duration> completion = completion_of(principal_run(record));
+  const std::optional<Duration> completion = completion_of(record, principal_run(record));
   summary["completion_time_ps"] = completion ? Json(completion->ps) : Json(nullptr);
   summary["losses"] = has_ended ? losses_of(record, *emulated) : Json(nullptr);
   summary["ports"] = has_ended ? ports_of(record, *emulated) : Json(nullptr);

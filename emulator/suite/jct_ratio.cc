@@ -39,7 +39,7 @@ std::optional<Duration> time_of(const IterationEnd& ends, std::optional<Time>& b
 std::vector<double> ratios_of_repetitions(const RunReader& record, const Json& summary) {
   const std::vector<Duration> times = repetition_times(record);
   const Json ratio = summary.value("ratio", Json());
-  const std::optional<Duration> shown = completion_of(record.emulated());
+  const std::optional<Duration> shown = completion_of(record, record.emulated());
   if (times.size() < 2 || !ratio.is_number() || !shown) return {};
   std::vector<double> ratios;
   for (const Duration time : times)
@@ -51,7 +51,8 @@ std::vector<double> ratios_of_repetitions(const RunReader& record, const Json& s
 /// one.
 double part_of_band(const RunReader& record, const Json& summary) {
   const Json ratio = summary.value("ratio", Json());
-  const std::optional<Duration> emulated = completion_of(record.emulated()), run = completion_of(record.reference());
+  const std::optional<Duration> emulated = completion_of(record, record.emulated()),
+                                run = completion_of(record, record.reference());
   if (!ratio.is_number() || !emulated || !run || emulated->ps == 0) return 1;
   return ratio.get<double>() * static_cast<double>(run->ps) / static_cast<double>(emulated->ps);
 }
