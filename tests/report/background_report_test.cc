@@ -103,7 +103,7 @@ TEST(BackgroundReport, SaysNothingOfARunThatDidNothing) {
   }
   const RunReader reader(folder.path());
   EXPECT_EQ(describe_completion(reader), "interrupted after 50 us twin, reference not run");
-  EXPECT_EQ(completion_of(reader.reference()), std::nullopt);
+  EXPECT_EQ(completion_of(reader, reader.reference()), std::nullopt);
   EXPECT_TRUE(background_json(reader)[0]["reference"].is_null());
   EXPECT_EQ(background_json(reader)[0]["emulated"]["messages_posted"], 3);
   EXPECT_THAT(background_csv(reader), AllOf(HasSubstr("\ntwin,,1,probe,"), Not(HasSubstr("\nreference,"))));

@@ -74,6 +74,8 @@ TEST(Fidelity, OfARunThatFailedIsOfTheTimeUntilItsLastProgress) {
     EXPECT_EQ(report.summary()["fidelity"], expected);
     EXPECT_THAT(report.table(), HasSubstr(fmt::format("completion    failed after {} emulated",
                                                       progress == milliseconds(1) ? "1 ms" : "670 ms")));
+    EXPECT_EQ(report.summary()["emulated"]["completion_time_ps"], progress.ps) << "one time everywhere";
+    EXPECT_THAT(report.page(), HasSubstr(progress == milliseconds(1) ? ">1 ms<" : ">670 ms<"));
     if (slipped == nanoseconds(10100)) {
       EXPECT_THAT(report.table(),
                   HasSubstr("lost 10.1 us of line time for good, more than 1 % of the time until the last "

@@ -35,6 +35,18 @@ std::string gate_error(const std::string& text) {
   return "none";
 }
 
+// 1.05 of the median is 1.02 of the late end of the band and 1.08 of the early one: between them nobody can tell.
+TEST(Gates, OfTheRatioAreAsWideAsTheBand) {
+  Json document = gated_document();
+  document["reference"]["band"] = {{"ratio_low", 1.02}, {"ratio_high", 1.08}};
+  for (const auto& [gate, verdict] :
+       {std::pair("ratio <= 1.01", CaseVerdict::kFail), std::pair("ratio <= 1.04", CaseVerdict::kInconclusive),
+        std::pair("ratio <= 1.06", CaseVerdict::kInconclusive), std::pair("ratio <= 1.08", CaseVerdict::kPass),
+        std::pair("ratio >= 1.04", CaseVerdict::kInconclusive)})
+    EXPECT_EQ(only_result(gate, document).verdict, verdict) << gate;
+  EXPECT_THAT(only_result("ratio <= 1.04", document).text, HasSubstr("but 1.02 .. 1.08 over the reference's band"));
+}
+
 TEST(GateFile, TakesLinesCommentsAndYaml) {
   const std::vector<Gate> gates = parse_gates(
       "# all\n\ngates:\n- \"ratio <= 1.1\"\n - max(ports[*].rx_missed)<5 # few\noperations[layer#].time > 1us\n", "g");

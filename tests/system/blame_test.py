@@ -328,6 +328,12 @@ class Blame(RankwireTest):
             self.assertEqual(first["confidence"], "high", first)
             self.assertIn("on purpose", first["evidence"])
 
+    def test_causes_without_operations_take_no_blame_away(self):
+        config = job(random.Random(1), STAR) | {"switch": {"loss": "1%"}}
+        config["record"] = {"causes": "on", "operations": "none"}
+        first = self.run_with(config, "without-operations").summary["blame"][0]
+        self.assertEqual(first["kind"], "lossy_cable", first)
+
     def test_each_job_has_its_own(self):
         """Both lose time, each to something else, and the run ends with the second: 3 times as long, beside the first."""
         config = job(random.Random(1), STAR)
