@@ -10,7 +10,8 @@ namespace rankwire {
 
 /// A gap between two looks that is longer than `standstill` is the program's own, not the network's: time-outs that run
 /// out in it must not fire before there was time to look. A loop that is always this slow must still notice losses, so
-/// after kMostInARow long gaps in a row nothing is put off any more. A state machine without clock; one thread.
+/// after kMostInARow long gaps nothing is put off any more unless there was as long as the time-outs were put off for
+/// without one. A state machine without clock; one thread.
 class LoopWatch {
  public:
   static constexpr uint32_t kMostInARow = 8;
@@ -26,8 +27,11 @@ class LoopWatch {
     const bool begins = last_ < Time() && now >= Time();  // run time jumps here
     const bool stood_still = !first && !begins && now - last_ > standstill_;
     last_ = now;
-    in_a_row_ = stood_still ? in_a_row_ + 1 : 0;
-    if (stood_still && in_a_row_ <= kMostInARow) hold_until_ = now + grace_;
+    if (stood_still) {
+      if (++in_a_row_ <= kMostInARow) hold_until_ = now + grace_;
+    } else if (now >= hold_until_) {
+      in_a_row_ = 0;  // there was time to look
+    }
   }
   /// Everything up to `now` has been looked at: no gap begins before.
   void skip_to(Time now) noexcept { last_ = now; }

@@ -43,6 +43,21 @@ TEST(LoopWatch, ALoopThatIsAlwaysSlowIsBelieved) {
   EXPECT_EQ(watch.hold_until(), at(us) + kGrace);
 }
 
+// A short look after each long gap is no time to look: time-outs would be put off for ever.
+TEST(LoopWatch, ALoopThatIsSlowInTurnsIsBelieved) {
+  LoopWatch watch(kStandstill, kGrace, false);
+  int64_t us = 0;
+  watch.look(at(us));
+  for (uint32_t i = 0; i < LoopWatch::kMostInARow; ++i) watch.look(at(us += 101)), watch.look(at(us += 1));
+  const Time last_hold = at(us - 1) + kGrace;
+  EXPECT_EQ(watch.hold_until(), last_hold);
+  watch.look(at(us += 101));
+  EXPECT_EQ(watch.hold_until(), last_hold);
+  for (int64_t passed = 0; passed < 500; passed += 50) watch.look(at(us += 50));
+  watch.look(at(us += 101));
+  EXPECT_EQ(watch.hold_until(), at(us) + kGrace) << "as long as it is put off for it was quick";
+}
+
 TEST(LoopWatch, WhatWasLookedAtElsewhereIsNoGap) {
   LoopWatch watch(kStandstill, kGrace, false);
   watch.look(at(0));
