@@ -160,7 +160,8 @@ std::string groups_beside(const std::vector<std::string>& traces) {
 std::vector<GroupDefinition> read_groups_file(const std::string& path) {
   std::ifstream file = open_input(path, "a file of process groups");
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  const Json groups = parse_json(text, path, "is no file of process groups");
+  const Json groups = Json::parse(text, nullptr, false);
+  if (groups.is_discarded()) parse_json(text, path, "is no file of process groups");  // throws, and says where
   try {
     if (!groups.is_object()) fail_input("the process groups must be an object {{\"name\": [ranks]}}");
     std::vector<GroupDefinition> definitions;
