@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -47,9 +48,15 @@ bool lacks_operations(const nlohmann::ordered_json& config);
 /// for one of operations where `config` of the document says that none was recorded.
 std::vector<GateResult> check_gates(const std::vector<Gate>& gates, const nlohmann::ordered_json& document);
 
+/// Figures that decide nothing, by where they stand in their document, and why: "T8.soak is inconclusive".
+using DoubtedFigures = std::map<const nlohmann::ordered_json*, std::string>;
+
 /// The same of one gate and figures of another kind, which errors call so: "suite". Its `verdict` is a figure as others
-/// are. Throws Error(kInput) where there is no such figure.
-GateResult check_figure(const Gate& gate, const nlohmann::ordered_json& figures, std::string_view kind);
+/// are. A gate that others than the doubted ones do not break already is inconclusive if it selects one of these; not
+/// what holds of an inconclusive test as it stands: `!= fail`, `== inconclusive`, and how many there are. Throws
+/// Error(kInput) where there is no such figure.
+GateResult check_figure(const Gate& gate, const nlohmann::ordered_json& figures, std::string_view kind,
+                        const DoubtedFigures& doubted = {});
 
 /// 1 where one is broken, else 3 where one is inconclusive, else 0.
 int exit_status(const std::vector<GateResult>& results);

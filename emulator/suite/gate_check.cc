@@ -107,8 +107,8 @@ class GateCheck {
  public:
   GateCheck(const Gate& gate, const Json& document)
       : gate_(gate), document_(document), verdict_(verdict_word(document)), words_(words_of(gate)) {}
-  GateCheck(const Gate& gate, const Json& figures, std::string_view kind)
-      : gate_(gate), document_(figures), verdict_("ok"), words_(words_of(gate)), kind_(kind) {}
+  GateCheck(const Gate& gate, const Json& figures, std::string_view kind, const DoubtedFigures& doubted)
+      : gate_(gate), document_(figures), verdict_("ok"), words_(words_of(gate)), kind_(kind), doubted_(doubted) {}
 
   GateResult result() const {
     // Without repetitions it is that of iterations, which single operations tell.
@@ -118,7 +118,7 @@ class GateCheck {
       fail_input("{}: '{}' needs 'record.operations: all', without which nothing is known of single operations",
                  gate_.origin, gate_.path);
     try {
-      return judged(
+      return weighed(
           values_of_rows(select_metric(document_, gate_.path, kind_ == "run" ? "the summary" : "the " + kind_)));
     } catch (const Error& error) {
       // A run that ended early has not come to all of its figures.
@@ -137,6 +137,33 @@ class GateCheck {
     return {gate_, nullptr, is_unclear ? CaseVerdict::kInconclusive : CaseVerdict::kFail,
             fmt::format("{}: the {} has no such figure", gate_.path,
                         exit_status(verdict_) == 0 ? kind_ : kind_ + ", which is " + verdict_ + ",")};
+  }
+
+  /// What is in doubt breaks nothing and keeps nothing.
+  GateResult weighed(const std::vector<MetricValue>& found) const {
+    GateResult result = judged(found);
+    const bool is_true_of_unclear = gate_.is_word && (gate_.comparison == "!=" || gate_.bound == "inconclusive");
+    if (gate_.function == "count" || is_true_of_unclear) return result;
+    std::vector<MetricValue> certain = found;
+    std::string why;
+    std::erase_if(certain, [&](const MetricValue& value) {
+      const auto doubt = doubted_.find(value.json);
+      if (doubt != doubted_.end()) why = doubt->second;
+      return doubt != doubted_.end();
+    });
+    if (why.empty()) return result;
+    if (is_broken_by_one() && !certain.empty())
+      if (GateResult decided = judged(certain); decided.verdict == CaseVerdict::kFail) return decided;
+    result.verdict = CaseVerdict::kInconclusive;
+    result.text += ", but " + why;
+    return result;
+  }
+
+  /// Whether one value beyond the bound is enough, whatever the others are.
+  bool is_broken_by_one() const {
+    const char sign = gate_.comparison.front();
+    return gate_.is_word || gate_.function.empty() || (gate_.function == "max" && sign == '<') ||
+           (gate_.function == "min" && sign == '>');
   }
 
   GateResult judged(const std::vector<MetricValue>& found) const {
@@ -240,6 +267,7 @@ class GateCheck {
   std::string verdict_;
   GateWords words_;
   std::string kind_ = "run";  ///< whose figures they are
+  DoubtedFigures doubted_ = {};
 };
 
 std::string_view word_of(CaseVerdict verdict) {
@@ -264,8 +292,8 @@ std::vector<GateResult> check_gates(const std::vector<Gate>& gates, const Json& 
   return results;
 }
 
-GateResult check_figure(const Gate& gate, const Json& figures, std::string_view kind) {
-  return GateCheck(gate, figures, kind).result();
+GateResult check_figure(const Gate& gate, const Json& figures, std::string_view kind, const DoubtedFigures& doubted) {
+  return GateCheck(gate, figures, kind, doubted).result();
 }
 
 CaseResult gate_case(const GateResult& result) {

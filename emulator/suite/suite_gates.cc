@@ -67,6 +67,35 @@ bool is_figure_of(std::string_view path, std::string_view id) {
   return figure.substr(0, figure.find('[')).find('.') == std::string_view::npos;
 }
 
+void doubt_row(const Json& row, const std::string& why, DoubtedFigures& doubted) {
+  for (const char* figure : {"value", "variation"}) doubted.emplace(&row.at(figure), why);
+}
+
+/// What inconclusive tests have measured and that they have passed or not, at the test and beside the tests.
+DoubtedFigures figures_in_doubt(const Json& figures, const SuiteResult& suite) {
+  DoubtedFigures doubted;
+  if (figures.at("verdict") == "inconclusive") doubted.emplace(&figures.at("verdict"), "tests of it are inconclusive");
+  for (const CaseResult& result : suite.cases) {
+    if (result.outcome.verdict != CaseVerdict::kInconclusive) continue;
+    const std::string why = result.id + " is inconclusive";
+    std::string place = "/" + result.id;
+    std::ranges::replace(place, '.', '/');
+    const Json& test = figures.at(Json::json_pointer(place));
+    doubted.emplace(&test.at("verdict"), why);
+    for (const auto& [name, rows] : test.items())
+      if (rows.is_array())
+        for (const Json& row : rows) doubt_row(row, why, doubted);
+    for (const auto& [name, rows] : figures.items()) {
+      if (!rows.is_array()) continue;
+      for (const Json& row : rows) {
+        const std::string of = row.at("of");
+        if (of == result.id || of.starts_with(result.id + ": ")) doubt_row(row, why, doubted);
+      }
+    }
+  }
+  return doubted;
+}
+
 /// How bad it is for a gate that a test has not measured something. Absent: the test passed, so that it never does.
 std::optional<CaseVerdict> without_measurement(const CaseResult& result) {
   switch (result.outcome.verdict) {
@@ -141,10 +170,11 @@ Json suite_figures(const SuiteResult& suite) {
 std::vector<GateResult> check_suite_gates(const std::vector<Gate>& gates, const SuiteResult& suite,
                                           const SuiteKpis& kpis) {
   const Json figures = suite_figures(suite);
+  const DoubtedFigures doubted = figures_in_doubt(figures, suite);
   std::vector<GateResult> results;
   for (const Gate& gate : gates) {
     try {
-      results.push_back(check_figure(gate, figures, "suite"));
+      results.push_back(check_figure(gate, figures, "suite", doubted));
     } catch (const Error&) {
       std::optional<GateResult> missing = excused(gate, suite, figures, kpis);
       if (!missing) throw;

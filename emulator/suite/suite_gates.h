@@ -27,9 +27,10 @@ std::string gate_name(std::string_view measured);
 /// them.
 nlohmann::ordered_json suite_figures(const SuiteResult& suite);
 
-/// check_gates on these figures. A measurement that is not there of a test that was skipped or is inconclusive is
-/// inconclusive; of one that failed or could not be carried out, and of a suite that was interrupted, a failure. Throws
-/// Error(kInput), with the gate's origin, for a name that no test of the suite has.
+/// check_gates on these figures. What an inconclusive test has measured, and that it has not passed, decides nothing:
+/// as check_figure says of doubted figures. A measurement that is not there of a test that was skipped or is
+/// inconclusive is inconclusive; of one that failed or could not be carried out, and of a suite that was interrupted, a
+/// failure. Throws Error(kInput), with the gate's origin, for a name that no test of the suite has.
 std::vector<GateResult> check_suite_gates(const std::vector<Gate>& gates, const SuiteResult& suite,
                                           const SuiteKpis& kpis = {});
 

@@ -107,6 +107,26 @@ TEST(SuiteGates, AreUnclearOfTestsThatWereSkippedAndBrokenOfErrors) {
   EXPECT_EQ(judged("T3.ecn.first_marked_at <= 1", cut).verdict, CaseVerdict::kFail);
 }
 
+TEST(SuiteGates, AreUnclearOfInconclusiveTestsUnlessOthersBreakThem) {
+  SuiteResult suite = gated_suite();
+  suite.cases[1].outcome.verdict = CaseVerdict::kInconclusive;  // T8.soak, 1.1; T6.jct has 1.2 and 1.05
+  const GateResult broken = judged("T8.soak.jct_ratio_p95 <= 1.05", suite);
+  EXPECT_EQ(broken.verdict, CaseVerdict::kInconclusive);
+  EXPECT_EQ(broken.text, "T8.soak.jct_ratio_p95: 1.1 is above 1.05, but T8.soak is inconclusive");
+  EXPECT_EQ(exit_status({broken}), 3);
+  EXPECT_EQ(judged("T8.soak.jct_ratio_p95 <= 1.15", suite).verdict, CaseVerdict::kInconclusive);
+  EXPECT_EQ(judged("jct_ratio_p95 <= 1.10", suite).text, "jct_ratio_p95[T6.jct: N 4]: 1.2 is above 1.10");
+  EXPECT_EQ(judged("jct_ratio_p95 <= 1.10", suite).verdict, CaseVerdict::kFail);
+  EXPECT_EQ(judged("jct_ratio_p95 <= 1.25", suite).verdict, CaseVerdict::kInconclusive);
+  EXPECT_EQ(judged("mean(jct_ratio_p95) <= 1", suite).verdict, CaseVerdict::kInconclusive);
+  EXPECT_EQ(judged("T6.jct.jct_ratio_p95 <= 1.25", suite).verdict, CaseVerdict::kPass);
+  EXPECT_EQ(judged("count(jct_ratio_p95) == 3", suite).verdict, CaseVerdict::kPass);
+  EXPECT_EQ(judged("T8.soak.verdict == pass", suite).verdict, CaseVerdict::kInconclusive);
+  EXPECT_EQ(judged("T8.soak.verdict != fail", suite).verdict, CaseVerdict::kPass);
+  EXPECT_EQ(judged("T8.soak.verdict == inconclusive", suite).verdict, CaseVerdict::kPass);
+  EXPECT_EQ(judged("T6.verdict == pass", suite).verdict, CaseVerdict::kFail);
+}
+
 TEST(SuiteGates, NameTheNearestOfWhatNobodyKnows) {
   EXPECT_EQ(refusal("T6.jtc.jct_ratio <= 1"), "g:1: 'T6.jtc.jct_ratio': T6 has no 'jtc'; did you mean 'jct'?");
   EXPECT_THAT(refusal("jct_ratio_p59 <= 1"),
