@@ -117,9 +117,20 @@ uint32_t hosts_of(const BmwgBench& bench) {
   return bench.base().hosts.count.value_or(static_cast<uint32_t>(bench.ports()));
 }
 
-std::string lacks_leaves(const BmwgBench& bench, const BmwgParameters&) {
-  if (hosts_of(bench) >= 8) return {};
-  return fmt::format("two jobs of two hosts each on leaves of two take 8 hosts, and there are {}", hosts_of(bench));
+/// Jobs of so many hosts share whole leaves.
+bool is_whole(double overlap, uint32_t each) {
+  const double leaves = overlap * each;
+  return std::abs(leaves - std::round(leaves)) <= 1e-6;
+}
+
+std::string lacks_leaves(const BmwgBench& bench, const BmwgParameters& parameters) {
+  const uint32_t hosts = hosts_of(bench), each = hosts / 4;
+  if (hosts < 8)
+    return fmt::format("two jobs of two hosts each on leaves of two take 8 hosts, and there are {}", hosts);
+  if (std::ranges::any_of(parameters.shares("overlaps"), [&](double overlap) { return is_whole(overlap, each); }))
+    return {};
+  return fmt::format("none of its overlaps is possible: jobs of {} hosts share whole leaves, a {:.3g} % each", each,
+                     100.0 / each);
 }
 
 /// How long two jobs of `each` ranks take that share everything, about. Seconds.
@@ -154,7 +165,7 @@ void interference(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcom
     outcome.add(measured("baseline JCT", alone * 1e3, "ms"));
   }
   for (const double overlap : parameters.shares("overlaps")) {
-    if (const double leaves = overlap * each; std::abs(leaves - std::round(leaves)) > 1e-6) {
+    if (!is_whole(overlap, each)) {
       outcome.anomaly(
           fmt::format("an overlap of {:.0f} % was left out: jobs of {} hosts share whole leaves, a {:.3g} % each",
                       overlap * 100, each, 100.0 / each));

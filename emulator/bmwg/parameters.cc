@@ -19,7 +19,7 @@ constexpr std::array<ParameterType, 19> kTypes{{
     {"sizes", Kind::kSizes, "of messages, or of what a collective moves"},
     {"size", Kind::kSize, "of a message, or of what a collective moves"},
     {"thresholds", Kind::kSizes, "of a queue, from which on the device marks; an embedded switch is set to each"},
-    {"queue_pairs", Kind::kCounts, "of each pair of source and destination"},
+    {"queue_pairs", Kind::kCounts, "of each pair of source and destination", 256},
     {"ratios", Kind::kCounts, "senders of an incast, of 1 receiver"},
     {"flows", Kind::kCounts, "that share a bottleneck before they are doubled"},
     {"accelerators", Kind::kCounts, "ranks of a collective; those that there are no NPUs for are left out"},
@@ -46,8 +46,8 @@ bool is_list(Kind kind) {
 }
 
 /// The value as a number. Throws ValueError.
-int64_t checked(Kind kind, const std::string& text) {
-  switch (kind) {
+int64_t checked(const ParameterType& type, const std::string& text) {
+  switch (type.kind) {
     case Kind::kSizes:
     case Kind::kSize: {
       const auto size = static_cast<int64_t>(parse_quantity(text, kSizeScale));
@@ -57,7 +57,7 @@ int64_t checked(Kind kind, const std::string& text) {
     case Kind::kCounts:
     case Kind::kCount: {
       const uint64_t value = parse_integer(text);
-      if (value < 1 || value > 1'000'000) throw ValueError(fmt::format("{} is not 1 .. 1000000", value));
+      if (value < 1 || value > type.most) throw ValueError(fmt::format("{} is not 1 .. {}", value, type.most));
       return static_cast<int64_t>(value);
     }
     case Kind::kDurations:
@@ -111,7 +111,7 @@ bool BmwgParameters::set(std::string_view name, const Tree& value) {
     if (item.kind != Tree::Kind::kScalar) fail_at(item.origin, "{}: a value is expected", name);
     try {
       // Times of computing may be alike: of a prompt and of a token.
-      if (!values.insert(checked(kind, item.text)).second && kind != Kind::kDurations)
+      if (!values.insert(checked(type_of(name), item.text)).second && kind != Kind::kDurations)
         throw ValueError(fmt::format("{} is there twice", item.text));
     } catch (const ValueError& error) {
       fail_at(item.origin, "{}: {}", name, error.what());

@@ -21,6 +21,7 @@ struct ParameterType {
   const char* name;
   ParameterKind kind;
   const char* meaning;
+  uint64_t most = 1'000'000;  ///< of counts
 };
 std::span<const ParameterType> parameter_types();
 

@@ -77,7 +77,10 @@ TEST(BmwgSuite, SaysWhereSomethingIsWrong) {
       {good + "tests:\n  - {select: T1.throughput, sizes: []}\n", "sizes: one value at least is expected"},
       {good + "tests:\n  - {select: T1.throughput, sizes: [0B]}\n", "a size is above 0"},
       {good + "tests:\n  - {select: T1.throughput, sizes: {a: 1}}\n", "sizes: a value is expected"},
-      {good + "tests:\n  - {select: T1.throughput, queue_pairs: 0}\n", "0 is not 1 .. 1000000"},
+      {good + "tests:\n  - {select: T1.throughput, queue_pairs: 0}\n", "0 is not 1 .. 256"},
+      // What `transport.queue_pairs` takes.
+      {good + "tests:\n  - {select: T1.throughput, queue_pairs: 257}\n",
+       "suite.yaml:4: queue_pairs: 257 is not 1 .. 256"},
       {good + "tests:\n  - {select: T1.throughput, duration: [1s, 2s]}\n", "duration: one value is expected"},
       {good + "tests:\n  - {select: T1.throughput, duration: 0s}\n", "a duration is above 0"},
       {good + "tests:\n  - {select: T1.throughput, resolution: 2}\n", "resolution:"},

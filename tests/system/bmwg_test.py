@@ -65,6 +65,22 @@ class Bmwg(RankwireTest):
         file.write_text(yaml.safe_dump(suite), encoding="utf-8")
         return file
 
+    def test_overlaps_that_no_placement_has_are_no_pass(self):
+        """Jobs of 16 / 4 hosts share none to four leaves: 20 % of four is no leaf."""
+        base = self.folder / "base.yaml"
+        base.write_text("name: x\nports: {count: 16, device: memory, rate: 1Gbps}\n", encoding="utf-8")
+        reasons = []
+        for overlaps in ("20%", "[20%, 25%]"):
+            (self.folder / "suite.yaml").write_text(
+                f"name: x\nbase: base.yaml\ntests: [{{select: T6.interference, overlaps: {overlaps}}}]\n",
+                encoding="utf-8")  # fmt: skip
+            process = rankwire("bmwg", "plan", self.folder / "suite.yaml", "--quick", "--json")
+            self.assertEqual(process.returncode, OK, process.stderr)
+            (test,) = (test for test in json.loads(process.stdout)["tests"] if test["id"] == "T6.interference")
+            reasons.append(test["skipped"])
+        self.assertIn("jobs of 4 hosts share whole leaves, a 25 % each", reasons[0])
+        self.assertIsNone(reasons[1])
+
     def test_all_tests_have_a_verdict_in_virtual_time(self):
         process, cases = self.run_suite(self.few_runs(), "--twin")
         self.assertEqual(process.returncode, OK, process.stdout + process.stderr)
