@@ -38,15 +38,15 @@ class Limits(GuestTest):
     def watched(self, script):
         """The words of each line that a script of the guest's shell writes meanwhile; it ends with /run/watch.stop."""
         (self.guest.share / "watch").write_text(script, encoding="ascii")
-        self.guest.do("rm -f /run/watch.stop /run/watch.ended",
-                      "(sh /share/watch >/run/watch.log 2>&1; touch /run/watch.ended) & true")
+        self.guest.do("rm -f /run/watch.stop /run/watch.ended", "mkfifo /run/watch.ended",
+                      "(sh /share/watch >/run/watch.log 2>&1; echo ended >/run/watch.ended) & true")
         rows = []
         try:
             yield rows
         finally:
             # Not before it has ended: the next would write into the same file beside it.
-            text = self.guest.do("touch /run/watch.stop", "until [ -e /run/watch.ended ]; do usleep 5000; done",
-                                 "cat /run/watch.log")
+            self.guest.do("touch /run/watch.stop", "read -r ended </run/watch.ended")
+            text = self.guest.do("cat /run/watch.log")
             rows += [line.split() for line in text.splitlines()]
 
     def available(self):

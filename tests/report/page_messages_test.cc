@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/report/decoded_numbers.h"
 #include "tests/report/sample_record.h"
 
 namespace rankwire {
@@ -80,22 +81,8 @@ class PageMessagesTest : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-/// By the definition of source maps' VLQ: five bits a digit, the lowest first, 32 for more, the lowest bit the sign.
 std::vector<int64_t> decoded(const nlohmann::json& side, const char* column) {
-  static const std::string kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const auto text = side["columns"][column].get<std::string>();
-  std::vector<int64_t> numbers;
-  int64_t sum = 0;
-  for (size_t at = 0; at < text.size();) {
-    uint64_t value = 0, digit = 32;
-    for (int shift = 0; (digit & 32) != 0; shift += 5) {
-      digit = kDigits.find(text[at++]);
-      value |= (digit & 31) << shift;
-    }
-    const auto magnitude = static_cast<int64_t>(value >> 1);
-    numbers.push_back(sum += (value & 1) != 0 ? -magnitude : magnitude);
-  }
-  return numbers;
+  return testing::decoded_numbers(side["columns"][column].get<std::string>());
 }
 
 // Rows by (rank, start): of rank 0 compute, all-reduce and two SENDs are 0 to 3, of rank 1 the same with RECVs 4 to 7.

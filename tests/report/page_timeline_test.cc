@@ -12,37 +12,22 @@
 
 #include "emulator/report/html_table.h"
 #include "emulator/report/page_data.h"
+#include "tests/report/decoded_numbers.h"
 #include "tests/report/sample_record.h"
 
 namespace rankwire {
 namespace {
 
 using testing::at_microsecond;
+using testing::decoded_numbers;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::TemporaryFolder;
 
-/// By the definition of source maps' VLQ: five bits a digit, the lowest first, 32 for more, the lowest bit the sign.
-std::vector<int64_t> numbers_of(const std::string& text) {
-  static const std::string kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::vector<int64_t> numbers;
-  int64_t sum = 0;
-  for (size_t at = 0; at < text.size();) {
-    uint64_t value = 0, digit = 32;
-    for (int shift = 0; (digit & 32) != 0; shift += 5) {
-      digit = kDigits.find(text[at++]);
-      value |= (digit & 31) << shift;
-    }
-    const auto magnitude = static_cast<int64_t>(value >> 1);
-    numbers.push_back(sum += (value & 1) != 0 ? -magnitude : magnitude);
-  }
-  return numbers;
-}
-
 std::vector<std::string> names_of(const nlohmann::json& data) {
-  const std::vector<int64_t> shared = numbers_of(data["names"]["shared"]);
+  const std::vector<int64_t> shared = decoded_numbers(data["names"]["shared"]);
   std::vector<std::string> names;
   std::string before;
   for (size_t i = 0; i < shared.size(); ++i) {
@@ -78,7 +63,7 @@ TEST(VlqDifferences, AreThoseOfSourceMaps) {
   EXPECT_EQ(vlq_differences({16, 16, 15}), "gBAD");
   EXPECT_EQ(vlq_differences({}), "");
   const std::vector<int64_t> extremes = {INT64_MAX / 2, -INT64_MAX / 2, 0, 1};
-  EXPECT_EQ(numbers_of(vlq_differences(extremes)), extremes);
+  EXPECT_EQ(decoded_numbers(vlq_differences(extremes)), extremes);
 }
 
 // An all-reduce from 10 us to 50 us, in the reference to 30 us, and one of the reference alone.
@@ -99,7 +84,7 @@ TEST_F(PageOperationsTest, HasBothSidesOfAnExecution) {
   EXPECT_EQ(json["kinds"], nlohmann::json::parse(R"([["all_reduce",1]])"));
   EXPECT_EQ(json["groups"], nlohmann::json({"dp"}));
   EXPECT_THAT(names_of(json), ElementsAre("grads", "other"));
-  const auto column = [&](const char* name) { return numbers_of(json["columns"][name]); };
+  const auto column = [&](const char* name) { return decoded_numbers(json["columns"][name]); };
   EXPECT_THAT(column("rank"), ElementsAre(0, 0));
   EXPECT_THAT(column("name"), ElementsAre(0, 1));
   EXPECT_THAT(column("iteration"), ElementsAre(0, 3));
