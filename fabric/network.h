@@ -51,6 +51,9 @@ struct Link {
   /// Of the same cable and direction, as it is when nothing is wrong with it, where this one stands for it while it is
   /// degraded; else invalid.
   LinkId whole = LinkId::invalid();
+  /// What the source of a message sends of it, at most, before it begins the next one that is for this link, if that is
+  /// its first; 0: all that there are share the link from when they could begin.
+  Bytes turn = {};
 };
 
 /// A link on a route. A message may go over several links at the same hop, a part of it over each.
@@ -73,6 +76,13 @@ struct Route {
   bool weightless = false;   ///< messages take no time on links, however large they are
 };
 
+/// What the destination of a connection's messages sends back, out of the first link of its own routes.
+struct Acknowledgements {
+  LinkId link = LinkId::invalid();  ///< invalid: nothing
+  Bytes frame;                      ///< on the line
+  int64_t every = 1;                ///< frames of a message for which there is one; one more for the rest
+};
+
 /// From `at` on a connection goes another way.
 struct Reroute {
   Time at;  ///< run time
@@ -86,6 +96,7 @@ struct Network {
   std::vector<Route> routes;
   std::optional<std::vector<ConnectionId>> connections;  ///< of the routes, ascending; absent: all of the plan
   std::vector<Reroute> reroutes;                         ///< in the order of time, one of a connection at a time
+  std::vector<Acknowledgements> acknowledgements;        ///< of the routes; none: they take no time on any line
 };
 
 /// Of all hops of the route; of several links at a hop the longest counts.

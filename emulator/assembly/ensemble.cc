@@ -11,16 +11,14 @@
 #include "base/message.h"
 #include "base/on_threads.h"
 #include "emulator/assembly/operation_means.h"
+#include "emulator/assembly/nic_network.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/unrecorded_run.h"
 #include "emulator/simulator/jitter.h"
+#include "emulator/simulator/network_model.h"
 
 namespace rankwire {
 namespace {
-
-/// What a message costs in operations: the links of its way on a star, and between two leaves of a fabric; what stays
-/// in one leaf costs less.
-constexpr uint64_t kCostOnStar = 2, kCostInFabric = 4;
 
 /// Other draws than those of the configuration's own variation, which comes first.
 class MemberVariation final : public NodeVariation {
@@ -63,31 +61,88 @@ struct MemberTimes {
   OperationMeans operations;
 };
 
-void add_member(Ensemble& ensemble, uint32_t number, const OperationPatterns& patterns, MemberTimes times) {
-  const auto member = static_cast<uint32_t>(ensemble.completions.size());
-  ensemble.members.push_back(number);
-  ensemble.completions.push_back(times.result.completion);
-  ensemble.per_rank.push_back(std::move(times.result.per_rank));
-  for (size_t p = 0; p < patterns.all().size(); ++p) {
-    const OperationPatterns::Pattern& pattern = patterns.all()[p];
-    if (const std::optional<Duration> mean = times.operations.mean(p))
-      ensemble.operations.push_back({.member = member,
-                                     .name = pattern.name,
-                                     .kind = pattern.kind,
-                                     .group = pattern.group,
-                                     .job = pattern.job,
-                                     .mean = *mean});
+/// Of one ensemble: what they share, and those that have ended well.
+class Members {
+ public:
+  /// Of `most` at the most. The set-up and `control` outlive it.
+  Members(const Setup& setup, uint32_t most, const RunControl& control)
+      : setup_(setup),
+        control_(control),
+        network_(network_with_nics(setup, reference_network(setup))),
+        communication_(mean_communication(setup, network_)),
+        operations_(planned_operations(setup.config, setup.workload)),
+        patterns_(setup),
+        ended_(most) {}
+
+  /// Those from `first` on that are before `end`, up to `threads` at a time. Returns what the first that threw did.
+  std::exception_ptr run(uint32_t first, uint32_t end, uint32_t threads) {
+    return on_threads(threads, end - first, [&](size_t member) { run(first + static_cast<uint32_t>(member)); });
   }
-}
+  std::exception_ptr run_first(uint64_t most_work) {
+    return on_threads(1, 1, [&](size_t) { run(0, most_work); });
+  }
+
+  std::optional<uint64_t> work_of_first() const {
+    return ended_[0] ? std::optional(ended_[0]->result.work) : std::nullopt;
+  }
+
+  /// Of all that ended well, once.
+  Ensemble ensemble(std::exception_ptr error) {
+    Ensemble ensemble;
+    ensemble.error = std::move(error);
+    for (uint32_t member = 0; member < ended_.size(); ++member)
+      if (ended_[member]) add(ensemble, member, *std::move(ended_[member]));
+    return ensemble;
+  }
+
+ private:
+  void run(uint32_t member, uint64_t most_work = UINT64_MAX) {
+    if (control_.interrupted.load()) return;
+    const MemberVariation variation(setup_.variation.get(), communication_, setup_.config.seed, member);
+    OperationMeans means(patterns_);
+    auto result = run_unrecorded(setup_,
+                                 {.label = fmt::format("ensemble {} of {}", member + 1, ended_.size()),
+                                  .operations = operations_,
+                                  .variation = &variation,
+                                  .most_work = most_work,
+                                  .sink = &means},
+                                 network_, control_);
+    if (result) ended_[member].emplace(MemberTimes{*std::move(result), std::move(means)});
+  }
+
+  void add(Ensemble& ensemble, uint32_t number, MemberTimes times) const {
+    const auto member = static_cast<uint32_t>(ensemble.completions.size());
+    ensemble.members.push_back(number);
+    ensemble.completions.push_back(times.result.completion);
+    ensemble.per_rank.push_back(std::move(times.result.per_rank));
+    for (size_t p = 0; p < patterns_.all().size(); ++p) {
+      const OperationPatterns::Pattern& pattern = patterns_.all()[p];
+      if (const std::optional<Duration> mean = times.operations.mean(p))
+        ensemble.operations.push_back({.member = member,
+                                       .name = pattern.name,
+                                       .kind = pattern.kind,
+                                       .group = pattern.group,
+                                       .job = pattern.job,
+                                       .mean = *mean});
+    }
+  }
+
+  const Setup& setup_;
+  const RunControl& control_;
+  const Network network_;
+  const std::vector<Duration> communication_;
+  const uint64_t operations_;
+  const OperationPatterns patterns_;
+  std::vector<std::optional<MemberTimes>> ended_;  ///< by number
+};
 
 }  // namespace
 
-uint64_t member_cost(const Setup& setup) {
+uint64_t least_member_work(const Setup& setup) {
   if (std::ranges::any_of(setup.workload.ranks, [](const RankTrace& rank) { return rank.streamed.has_value(); }))
     return UINT64_MAX;
   const PlannedTraffic traffic = planned_traffic(setup.workload, setup.plan, setup.config.workload.iterations);
-  return planned_operations(setup.config, setup.workload) +
-         traffic.messages * (setup.config.fabric ? kCostInFabric : kCostOnStar);
+  return (planned_operations(setup.config, setup.workload) + traffic.messages) * NetworkModel::kWorkOfMessage;
 }
 
 uint32_t ensemble_members(const Setup& setup) {
@@ -100,8 +155,7 @@ uint32_t ensemble_members(const Setup& setup) {
   // Background traffic goes on as long as the jobs do, so the plan does not say how much there is.
   // What is modelled of a run of which a part is on wires keeps the symmetry of the single run.
   if (!is_flow || !setup.background.empty() || setup.config.hybrid) return 0;
-  const uint64_t members = std::min<uint64_t>(kAutoMembers, kAutoCost / std::max<uint64_t>(member_cost(setup), 1));
-  return members < kFewestAutoMembers ? 0 : static_cast<uint32_t>(members);
+  return least_member_work(setup) > kAutoWork / kFewestAutoMembers ? 0 : kAutoMembers;
 }
 
 std::vector<Duration> mean_communication(const Setup& setup, const Network& network) {
@@ -132,28 +186,23 @@ std::unique_ptr<NodeVariation> member_variation(const Setup& setup, uint32_t mem
 }
 
 Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control) {
-  const Network network = reference_network(setup);
-  const std::vector<Duration> communication = mean_communication(setup, network);
-  const uint64_t operations = planned_operations(setup.config, setup.workload);
-  const OperationPatterns patterns(setup);
-  std::vector<std::optional<MemberTimes>> ended(members);
-  Ensemble ensemble;
-  ensemble.error = on_threads(threads, members, [&](size_t member) {
-    if (control.interrupted.load()) return;
-    const MemberVariation variation(setup.variation.get(), communication, setup.config.seed,
-                                    static_cast<uint32_t>(member));
-    OperationMeans means(patterns);
-    auto result = run_unrecorded(setup,
-                                 {.label = fmt::format("ensemble {} of {}", member + 1, members),
-                                  .operations = operations,
-                                  .variation = &variation,
-                                  .sink = &means},
-                                 network, control);
-    if (result) ended[member].emplace(MemberTimes{*std::move(result), std::move(means)});
-  });
-  for (uint32_t member = 0; member < members; ++member)
-    if (ended[member]) add_member(ensemble, member, patterns, *std::move(ended[member]));
-  return ensemble;
+  Members all(setup, members, control);
+  std::exception_ptr error = all.run(0, members, threads);
+  return all.ensemble(std::move(error));
+}
+
+Ensemble run_affordable_ensemble(const Setup& setup, uint64_t most_work, uint32_t threads, const RunControl& control) {
+  Members all(setup, kAutoMembers, control);
+  std::exception_ptr error = all.run_first(most_work / kFewestAutoMembers);
+  const std::optional<uint64_t> work = all.work_of_first();
+  const uint64_t affordable = work ? most_work / std::max<uint64_t>(*work, 1) : 0;
+  if (affordable < kFewestAutoMembers) {
+    Ensemble none;
+    none.error = std::move(error);
+    return none;
+  }
+  error = all.run(1, static_cast<uint32_t>(std::min<uint64_t>(affordable, kAutoMembers)), threads);
+  return all.ensemble(std::move(error));
 }
 
 }  // namespace rankwire

@@ -21,24 +21,23 @@ inline constexpr uint32_t kEnsembleDeviation = 1'000;
 /// Of an ensemble that the configuration leaves to the program, at most; and at least, since fewer make no band.
 inline constexpr uint32_t kAutoMembers = 16, kFewestAutoMembers = 3;
 
-/// The most that all members together may cost there: links that their messages take, of each message each link, and
-/// operations. Measured: one of them takes 0.5 us (rings on a star) to 3 us (all-to-all through a fabric), so an
-/// ensemble takes 3 to 18 s of one core at the most.
-inline constexpr uint64_t kAutoCost = 6'000'000;
+/// The most that all members together may cost there, in units of NetworkModel::work: some 10 s of one core.
+inline constexpr uint64_t kAutoWork = 2'000'000'000;
 
-/// Of the set-up's workload, counted in the plan, so that it is the same on every machine. Traces that stay in their
-/// files are read again by each member: more than any bound.
-uint64_t member_cost(const Setup& setup);
+/// What a member costs at the least, counted in the plan: where none of its messages shares a link. Traces that stay in
+/// their files are read again by each member: more than any bound.
+uint64_t least_member_work(const Setup& setup);
 
-/// How many members the reference has: what `simulation.ensemble` says, or where it leaves it to the program, and
-/// `flow` is the reference, as many as kAutoCost has room for, kAutoMembers at most; 0 where those are too few.
+/// How many members the reference has at the most: what `simulation.ensemble` says, or where it leaves it to the
+/// program, and `flow` is the reference, kAutoMembers; 0 where the least that they can cost is too much for
+/// kFewestAutoMembers.
 uint32_t ensemble_members(const Setup& setup);
 
 /// By rank: what a communication takes on average, the messages of one after the other and each alone on its way over
 /// `network`; of what the rank sends or of what it receives, whichever is longer. 0 where it does not communicate.
 std::vector<Duration> mean_communication(const Setup& setup, const Network& network);
 
-/// The small differences of a member of run_ensemble; the set-up outlives them.
+/// The small differences of a member of run_ensemble, which also has turns; the set-up outlives them.
 std::unique_ptr<NodeVariation> member_variation(const Setup& setup, uint32_t member);
 
 struct Ensemble {
@@ -49,8 +48,8 @@ struct Ensemble {
   std::exception_ptr error;                     ///< what the first of the members that threw did; null: none has
 };
 
-/// Runs `members` times what the model `flow` runs, each with other small differences, which follow from the seed of
-/// the configuration and the member:
+/// Runs `members` times what the model `flow` runs, over its network_with_nics, each with other small differences,
+/// which follow from the seed of the configuration and the member:
 ///   - nodes that compute or move data within their rank take their time by a factor of mean 1, normal, with the
 ///     standard deviation kEnsembleDeviation;
 ///   - a rank begins each iteration later than it may by |z| x kEnsembleDeviation of its `mean_communication`, z
@@ -58,5 +57,10 @@ struct Ensemble {
 /// Up to `threads` are at work at a time. Returns what the members say in their order, of those that ended
 /// well; what is interrupted is left out, and what throws.
 Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control);
+
+/// The same of as many members as are within `most_work` together, each of which costs what the first does, and
+/// kAutoMembers at most. None where fewer than kFewestAutoMembers are: then the first has been ended before it costs
+/// more than its part. What a member costs is counted, not timed, so that a record does not depend on the machine.
+Ensemble run_affordable_ensemble(const Setup& setup, uint64_t most_work, uint32_t threads, const RunControl& control);
 
 }  // namespace rankwire

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "emulator/assembly/execute.h"
+#include "emulator/assembly/nic_network.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/simulator/link_sharing.h"
 #include "emulator/simulator/network_model.h"
@@ -94,6 +95,10 @@ RunResult execute_whole(const Setup& setup, Network network, std::span<const Job
 
 }  // namespace
 
+Network FlowVariant::network_of(const Setup& setup, Network network) const {
+  return has_nics ? network_with_nics(setup, std::move(network)) : std::move(network);
+}
+
 bool may_fold(const Setup& setup, const Network& network) {
   return setup.variation == nullptr && network.reroutes.empty() && setup.background.empty();
 }
@@ -105,9 +110,10 @@ RunResult execute_flow(const Setup& setup, const char* model, RunRecorder::Run& 
   return execute_whole(setup, std::move(network), jobs, nullptr, model, record, control);
 }
 
-RunResult execute_flow(const Setup& setup, const NodeVariation& variation, const char* model, RunRecorder::Run& record,
+RunResult execute_flow(const Setup& setup, const FlowVariant& variant, const char* model, RunRecorder::Run& record,
                        const RunControl& control) {
-  return execute_whole(setup, reference_network(setup), jobs_of_connections(setup), &variation, model, record, control);
+  return execute_whole(setup, variant.network_of(setup, reference_network(setup)), jobs_of_connections(setup),
+                       variant.variation, model, record, control);
 }
 
 }  // namespace rankwire

@@ -10,11 +10,20 @@
 
 namespace rankwire {
 
+/// How a run of `flow` differs from that of the set-up.
+struct FlowVariant {
+  const NodeVariation* variation = nullptr;  ///< of the times of nodes, instead of the set-up's; null: none
+  bool has_nics = false;                    ///< its network is one `network_with_nics`
+
+  /// What it runs over, where the set-up's would run over `network`.
+  Network network_of(const Setup& setup, Network network) const;
+};
+
 /// In virtual time, named `model` in the record, in which it opens the run and closes it whatever its verdict. What
 /// cannot be told apart is run once where that tells all.
 RunResult execute_flow(const Setup& setup, const char* model, RunRecorder::Run& record, const RunControl& control);
-/// The same with `variation` instead of the set-up's own: every rank is run.
-RunResult execute_flow(const Setup& setup, const NodeVariation& variation, const char* model, RunRecorder::Run& record,
+/// The same of a variant, whose variation outlives the call: every rank is run.
+RunResult execute_flow(const Setup& setup, const FlowVariant& variant, const char* model, RunRecorder::Run& record,
                        const RunControl& control);
 
 /// Whether classes of what cannot be told apart may stand for runs over this network: they know nothing of ways that

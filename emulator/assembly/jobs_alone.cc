@@ -20,9 +20,9 @@ namespace {
 /// What the runs of all jobs share, which is constant: they may go on at the same time.
 class AloneRuns {
  public:
-  /// `variation` (null: none) outlives it.
-  AloneRuns(const Setup& setup, SimulationFidelity model, const NodeVariation* variation, const RunControl& control)
-      : setup_(setup), variation_(variation), control_(control) {
+  /// The variant's variation outlives it.
+  AloneRuns(const Setup& setup, SimulationFidelity model, const FlowVariant& variant, const RunControl& control)
+      : setup_(setup), variant_(variant), control_(control) {
     switch (model) {
       case SimulationFidelity::kAlphaBeta:
         times_ = alpha_beta_times(setup, reference_network(setup));
@@ -33,8 +33,9 @@ class AloneRuns {
       case SimulationFidelity::kFlow:
       case SimulationFidelity::kTwin:
       case SimulationFidelity::kAstra:
-        network_ = reference_network(setup);
-        if (variation == nullptr && may_fold(setup, network_)) folded_ = quotient(setup.workload, setup.plan, network_);
+        network_ = variant.network_of(setup, reference_network(setup));
+        if (variant.variation == nullptr && !variant.has_nics && may_fold(setup, network_))
+          folded_ = quotient(setup.workload, setup.plan, network_);
         break;
     }
   }
@@ -56,13 +57,14 @@ class AloneRuns {
   std::vector<JobSpan> unharmed() const {
     uint64_t all = 0;
     for (uint32_t j = 0; j < setup_.workload.jobs.size(); ++j) all += operations(setup_.workload, JobId(j));
-    auto result = run({.label = "without failures", .operations = all}, unharmed_network(setup_));
+    auto result =
+        run({.label = "without failures", .operations = all}, variant_.network_of(setup_, unharmed_network(setup_)));
     return result ? std::move(result->jobs) : std::vector<JobSpan>();
   }
 
  private:
   std::optional<UnrecordedResult> run(UnrecordedRun what, const Network& network) const {
-    what.variation = variation_;
+    what.variation = variant_.variation;
     if (times_) what.times = &*times_;
     try {
       return run_unrecorded(setup_, what, network, control_);
@@ -84,7 +86,7 @@ class AloneRuns {
   }
 
   const Setup& setup_;
-  const NodeVariation* const variation_;
+  const FlowVariant variant_;
   const RunControl& control_;
   std::optional<CommunicationTimes> times_;  // instead of a network
   Network network_;
@@ -108,8 +110,8 @@ SimulationFidelity alone_model(const RunConfig& config) {
 }
 
 JobsAlone run_jobs_alone(const Setup& setup, SimulationFidelity model, std::span<const JobSpan> together,
-                         const NodeVariation* variation, uint32_t threads, const RunControl& control) {
-  const AloneRuns alone(setup, model, variation, control);
+                         const FlowVariant& variant, uint32_t threads, const RunControl& control) {
+  const AloneRuns alone(setup, model, variant, control);
   std::vector<JobSpan> unharmed;
   std::vector<std::optional<Duration>> completions(together.size());
   std::vector<std::function<void()>> runs;

@@ -18,6 +18,7 @@
 
 #include "base/affinity.h"
 #include "emulator/assembly/ensemble.h"
+#include "emulator/assembly/flow_run.h"
 #include "emulator/assembly/open_ports.h"
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/run_folder.h"
@@ -113,6 +114,8 @@ class PreparedRun {
   struct MedianRun {
     std::unique_ptr<NodeVariation> variation;  ///< its differences; null: there is none
     std::vector<JobSpan> jobs;
+
+    FlowVariant variant() const { return {.variation = variation.get(), .has_nics = true}; }
   };
   MedianRun record_median(std::span<const CompletedRun> runs, const Ensemble& ensemble, const RunControl& control);
   std::exception_ptr record_jobs_alone(std::span<const CompletedRun> runs, const MedianRun& median, uint32_t threads,

@@ -16,7 +16,7 @@
 #include "emulator/assembly/flow_run.h"
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/jobs_alone.h"
-#include "emulator/assembly/port_turns.h"
+#include "emulator/assembly/nic_network.h"
 #include "emulator/assembly/rate_sampling.h"
 #include "emulator/assembly/real_time_transports.h"
 #include "emulator/assembly/reference.h"
@@ -50,11 +50,11 @@ std::exception_ptr PreparedRun::record_jobs_alone(std::span<const CompletedRun> 
   const CompletedRun& together = same == runs.end() ? runs.front() : *same;
   const bool is_median = median.variation && model == SimulationFidelity::kFlow;
   const std::vector<JobSpan>& jobs = is_median ? median.jobs : together.result.jobs;
-  const NodeVariation* const variation = is_median ? median.variation.get() : setup_.variation.get();
+  const FlowVariant variant = is_median ? median.variant() : FlowVariant{.variation = setup_.variation.get()};
   const auto at_work = [](const JobSpan& span) { return span.begin.has_value(); };
   if (std::ranges::count_if(jobs, at_work) != 1 || !setup_.background.empty() || has_failures(setup_.config) ||
       same == runs.end()) {
-    const JobsAlone alone = run_jobs_alone(setup_, model, jobs, variation, threads, control);
+    const JobsAlone alone = run_jobs_alone(setup_, model, jobs, variant, threads, control);
     recorder_->jobs_alone(alone.jobs);
     return alone.error;
   }
@@ -94,17 +94,20 @@ void PreparedRun::run_models(uint32_t threads, const RunControl& control, std::v
 }
 
 /// Where groups keep in step in the single run of `flow` as they do in no network, it is far from what the model says
-/// with the smallest differences. Then the member at the median is recorded, too, as what all else is compared with.
+/// with the smallest differences. Then the member at the median is recorded, too, as what all else is compared with. So
+/// it is where each size of a collective is a result of its own: the single run has small ones without acknowledgements.
 PreparedRun::MedianRun PreparedRun::record_median(std::span<const CompletedRun> runs, const Ensemble& ensemble,
                                                   const RunControl& control) {
   const auto reference = std::ranges::find(runs, Fidelity::kReference, &CompletedRun::fidelity);
   if (reference == runs.end() || reference->model != kFlowModel || ensemble.completions.empty()) return {};
   const ReferenceBand band = band_of(ensemble.completions);
-  if (!band.is_far(reference->result.completion)) return {};
+  const std::optional<GenerateConfig>& generated = setup_.config.workload.generate;
+  const bool is_measured = generated && generated->kind == GeneratedKind::kCollective;
+  if (!is_measured && !band.is_far(reference->result.completion)) return {};
   const auto median = std::ranges::find(ensemble.completions, band.median) - ensemble.completions.begin();
   MedianRun run{.variation = member_variation(setup_, ensemble.members[static_cast<size_t>(median)]), .jobs = {}};
   RunRecorder::Run record = recorder_->next_run();
-  RunResult result = execute_flow(setup_, *run.variation, kMedianOfFlow, record, control);
+  RunResult result = execute_flow(setup_, run.variant(), kMedianOfFlow, record, control);
   if (result.verdict != Verdict::kOk) return {};
   run.jobs = std::move(result.jobs);
   return run;
@@ -114,12 +117,15 @@ PreparedRun::MedianRun PreparedRun::record_median(std::span<const CompletedRun> 
 void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control) {
   std::exception_ptr error;
   MedianRun median;
-  if (const uint32_t members = ensemble_members(setup_); members > 0 && all_ok(runs)) {
-    const Ensemble ensemble = run_ensemble(setup_, members, threads, control);
+  const auto reference = std::ranges::find(runs, Fidelity::kReference, &CompletedRun::fidelity);
+  const bool has_reference = reference != runs.end() && reference->result.verdict == Verdict::kOk;
+  if (const uint32_t members = ensemble_members(setup_); members > 0 && has_reference) {
+    const Ensemble ensemble = setup_.config.simulation.ensemble
+                                  ? run_ensemble(setup_, members, threads, control)
+                                  : run_affordable_ensemble(setup_, kAutoWork, threads, control);
     recorder_->ensemble(ensemble.completions);
     recorder_->ensemble_ranks(ensemble.per_rank);
     recorder_->ensemble_operations(ensemble.operations);
-    if (const auto turns = completion_with_turns(setup_, control)) recorder_->ensemble_turns(*turns);
     error = ensemble.error;
     median = record_median(runs, ensemble, control);
   }
@@ -128,9 +134,9 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
   const bool tries_all = setup_.config.simulation.what_if;
   const bool has_flow = std::ranges::find(runs, "flow", &CompletedRun::model) != runs.end();
   if ((tries_all || (setup_.config.record_causes && has_flow)) && all_ok(runs)) {
-    const WhatIf what_if =
-        run_what_if(setup_, tries_all ? WhatIfScope::kAll : WhatIfScope::kDisturbances,
-                    median.variation ? median.variation.get() : setup_.variation.get(), threads, control);
+    const WhatIf what_if = run_what_if(
+        setup_, tries_all ? WhatIfScope::kAll : WhatIfScope::kDisturbances,
+        median.variation ? median.variant() : FlowVariant{.variation = setup_.variation.get()}, threads, control);
     recorder_->what_if(what_if.rows);
     if (!error) error = what_if.error;
   }

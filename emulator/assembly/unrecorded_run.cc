@@ -1,6 +1,7 @@
 #include "emulator/assembly/unrecorded_run.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/clock.h"
@@ -19,8 +20,32 @@ class Unrecorded final : public RecordSink {
   bool wants_messages() const noexcept override { return false; }
 };
 
-UnrecordedResult ended_result(std::vector<Duration> per_rank, std::vector<JobSpan> jobs) {
-  UnrecordedResult ended{.completion = {}, .per_rank = std::move(per_rank), .jobs = std::move(jobs)};
+/// Tells `sink`, and sets `stop` when it has been told of an operation after whoever controls the run, or its work, has
+/// ended it.
+class Bounded final : public RecordSink {
+ public:
+  Bounded(RecordSink& sink, const NetworkModel& network, uint64_t most_work, const std::atomic<bool>& interrupted)
+      : sink_(sink), network_(network), most_work_(most_work), interrupted_(interrupted) {}
+
+  void operations(std::span<const OperationRecord> rows) noexcept override {
+    sink_.operations(rows);
+    if (network_.work() > most_work_ || interrupted_.load()) stop_.store(true);
+  }
+  void messages(std::span<const MessageRecord> rows) noexcept override { sink_.messages(rows); }
+  bool wants_messages() const noexcept override { return sink_.wants_messages(); }
+
+  const std::atomic<bool>& stop() const { return stop_; }
+
+ private:
+  RecordSink& sink_;
+  const NetworkModel& network_;
+  const uint64_t most_work_;
+  const std::atomic<bool>& interrupted_;
+  std::atomic<bool> stop_{false};
+};
+
+UnrecordedResult ended_result(std::vector<Duration> per_rank, std::vector<JobSpan> jobs, uint64_t work = 0) {
+  UnrecordedResult ended{.completion = {}, .per_rank = std::move(per_rank), .jobs = std::move(jobs), .work = work};
   for (const Duration time : ended.per_rank) ended.completion = std::max(ended.completion, time);
   return ended;
 }
@@ -49,8 +74,9 @@ std::optional<UnrecordedResult> run_unrecorded(const Setup& setup, const Unrecor
   const Plan nothing;
   const Plan& plan = run.times != nullptr ? nothing : setup.plan;
   Unrecorded nobody;
-  Engine engine(setup.workload, plan, options, run.sink != nullptr ? *run.sink : nobody);
   NetworkModel network(std::move(with));
+  Bounded sink(run.sink != nullptr ? *run.sink : nobody, network, run.most_work, control.interrupted);
+  Engine engine(setup.workload, plan, options, sink);
   network.connect(network.prepare(plan.transport));
   WorkerBackground background(setup, nullptr);
   const bool is_quiet = run.only || run.without_background;
@@ -58,9 +84,9 @@ std::optional<UnrecordedResult> run_unrecorded(const Setup& setup, const Unrecor
   VirtualClock clock;
   const auto watched = control.watched({run.label, run.operations, [&] { return engine.nodes_completed(); }});
   const RunResult result = crew.run([&](ConnectionId connection) { return network.describe(connection); }, clock,
-                                    run_options(setup.config), control.interrupted);
+                                    run_options(setup.config), sink.stop());
   if (result.verdict != Verdict::kOk) return std::nullopt;
-  return ended_result(engine.rank_times(), engine.job_spans());
+  return ended_result(engine.rank_times(), engine.job_spans(), network.work());
 }
 
 }  // namespace rankwire

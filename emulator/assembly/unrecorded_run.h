@@ -25,6 +25,7 @@ struct UnrecordedRun {
   const CommunicationTimes* times = nullptr;  ///< instead of a network; null: there is one
   const Quotient* folded = nullptr;           ///< of the plan and the network, asked first; null: there is none
   uint64_t folded_operations = 0;             ///< that it has
+  uint64_t most_work = UINT64_MAX;            ///< NetworkModel::work beyond which it ends without a result
   RecordSink* sink = nullptr;                 ///< told what is recorded of a run that is not folded; null: nobody
 };
 
@@ -32,6 +33,7 @@ struct UnrecordedResult {
   Duration completion;             ///< of the slowest rank
   std::vector<Duration> per_rank;  ///< completion, by RankId
   std::vector<JobSpan> jobs;       ///< by JobId
+  uint64_t work = 0;               ///< NetworkModel::work; 0 of what is folded
 };
 
 /// Runs in virtual time, in this thread, over the set-up's plan. Nothing where it does not end well. What it shares

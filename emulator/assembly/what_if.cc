@@ -136,7 +136,7 @@ Network without(const Setup& setup, Network network, const std::function<bool(co
 
 }  // namespace
 
-WhatIf run_what_if(const Setup& setup, WhatIfScope scope, const NodeVariation* variation, uint32_t threads,
+WhatIf run_what_if(const Setup& setup, WhatIfScope scope, const FlowVariant& variant, uint32_t threads,
                    const RunControl& control) {
   const Network network = reference_network(setup);
   std::vector<Freed> things = disturbances(setup, network);
@@ -146,7 +146,7 @@ WhatIf run_what_if(const Setup& setup, WhatIfScope scope, const NodeVariation* v
     things = std::move(all);
   }
   const uint64_t operations = planned_operations(setup.config, setup.workload);
-  const NoComputation no_computation(variation);
+  const NoComputation no_computation(variant.variation);
   std::vector<std::optional<Duration>> completions(things.size());
   WhatIf result;
   result.error = on_threads(threads, things.size(), [&](size_t i) {
@@ -157,10 +157,10 @@ WhatIf run_what_if(const Setup& setup, WhatIfScope scope, const NodeVariation* v
         {.label = fmt::format("without {}{}{}", freed.what.kind, freed.what.name.empty() ? "" : " ", freed.what.name),
          .operations = operations,
          .without_background = freed.without_background,
-         .variation = freed.computation_takes_no_time ? &no_computation : variation},
-        freed.network         ? *freed.network
-        : freed.takes_no_time ? without(setup, network, freed.takes_no_time)
-                              : network,
+         .variation = freed.computation_takes_no_time ? &no_computation : variant.variation},
+        variant.network_of(setup, freed.network         ? *freed.network
+                                  : freed.takes_no_time ? without(setup, network, freed.takes_no_time)
+                                                        : network),
         control);
     if (ended) completions[i] = ended->completion;
   });

@@ -5,9 +5,9 @@
 #include <exception>
 #include <vector>
 
+#include "emulator/assembly/flow_run.h"
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/setup.h"
-#include "emulator/engine/node_variation.h"
 #include "emulator/record/run_record.h"
 
 namespace rankwire {
@@ -31,9 +31,9 @@ struct WhatIf {
 /// goes out or in at each port. That takes no time then: nodes end when they begin, messages arrive when they are
 /// posted. Of kAll, too, are the disturbances that there are: without `collisions`, when every switch deals packets out
 /// evenly among its equal paths; without `failures` of cables; and without `background`. Up to `threads` are at work at
-/// a time. `variation` of the times of nodes is that of all of them; null: there is none. Returns those that ended
+/// a time. `variant` is that of all of them. Returns those that ended
 /// well, in that order; what throws is left out.
-WhatIf run_what_if(const Setup& setup, WhatIfScope scope, const NodeVariation* variation, uint32_t threads,
+WhatIf run_what_if(const Setup& setup, WhatIfScope scope, const FlowVariant& variant, uint32_t threads,
                    const RunControl& control);
 
 }  // namespace rankwire

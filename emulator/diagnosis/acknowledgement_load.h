@@ -1,4 +1,4 @@
-// How long a port's line carries acknowledgements, which the reference does without.
+// How long a port's line carries acknowledgements, where the reference does without.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@ namespace rankwire {
 
 /// Of the frames that left the generator's ports what was no data: acknowledgements, and the few notifications of
 /// congestion. Their number is counted; their line time is that of data frames in proportion to their sizes, of which
-/// an acknowledgement's is known (docs/metrics.md, "Critical path"). Nothing where causes were not recorded. Immutable
-/// after construction.
+/// an acknowledgement's is known (docs/metrics.md, "Critical path"). Nothing where causes were not recorded, and where
+/// the reference is the member at the median, which has them. Immutable after construction.
 class AcknowledgementLoad {
  public:
   AcknowledgementLoad(const RunReader& record, const RecordedRun& run);

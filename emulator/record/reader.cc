@@ -99,12 +99,6 @@ std::vector<std::vector<Duration>> RunReader::ensemble_ranks() const {
   return ranks;
 }
 
-std::optional<Duration> RunReader::ensemble_turns() const {
-  if (!has_table("ensemble_turns")) return std::nullopt;
-  Statement row = database_.prepare("SELECT completion_ps FROM ensemble_turns");
-  return row.step() ? std::optional(duration(row, 0)) : std::nullopt;
-}
-
 std::vector<EnsembleOperation> RunReader::ensemble_operations() const {
   std::vector<EnsembleOperation> list;
   if (!has_table("ensemble_operations")) return list;

@@ -114,8 +114,6 @@ class RunReader {
   std::vector<Duration> ensemble() const;
   /// By RankId: completion times of the rank in each member. Empty likewise.
   std::vector<std::vector<Duration>> ensemble_ranks() const;
-  /// Of the reference if NICs that take turns hid what they can; absent where no port is shared.
-  std::optional<Duration> ensemble_turns() const;
   /// What its members say of operations, member by member. Empty likewise.
   std::vector<EnsembleOperation> ensemble_operations() const;
   /// In the order in which they were written; empty without `simulation.what_if`.

@@ -73,10 +73,6 @@ void RunRecorder::ensemble_ranks(std::span<const std::vector<Duration>> members)
   writer_->store([&](RunStore& store) { store.ensemble_ranks(members); });
 }
 
-void RunRecorder::ensemble_turns(Duration completion) {
-  writer_->store([&](RunStore& store) { store.ensemble_turns(completion); });
-}
-
 void RunRecorder::ensemble_operations(std::span<const EnsembleOperation> rows) {
   writer_->store([&](RunStore& store) { store.ensemble_operations(rows); });
 }

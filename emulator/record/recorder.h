@@ -98,8 +98,6 @@ class RunRecorder {
   void ensemble(std::span<const Duration> completions);
   /// Once: completion times of ranks, by RankId, member by member.
   void ensemble_ranks(std::span<const std::vector<Duration>> members);
-  /// Once, where ports are shared: the completion time of the reference if NICs that take turns hid what they can.
-  void ensemble_turns(Duration completion);
   /// Once: what its members say of operations, member by member.
   void ensemble_operations(std::span<const EnsembleOperation> rows);
   /// Once.

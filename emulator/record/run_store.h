@@ -36,7 +36,6 @@ class RunStore {
   void limits(std::span<const LimitInfo> limits);
   void ensemble(std::span<const Duration> completions);
   void ensemble_ranks(std::span<const std::vector<Duration>> members);
-  void ensemble_turns(Duration completion);
   void ensemble_operations(std::span<const EnsembleOperation> rows);
   void what_if(std::span<const WhatIfRow> rows);
   void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);

@@ -54,11 +54,6 @@ void RunStore::ensemble_ranks(std::span<const std::vector<Duration>> members) {
       insert.bind(uint64_t{rank}, uint64_t{member}, members[member][rank]).execute();
 }
 
-void RunStore::ensemble_turns(Duration completion) {
-  open();
-  database_.prepare("INSERT INTO ensemble_turns VALUES(?)").bind(completion).execute();
-}
-
 void RunStore::ensemble_operations(std::span<const EnsembleOperation> rows) {
   open();
   Statement insert = database_.prepare("INSERT INTO ensemble_operations VALUES(?,?,?,?,?,?)");

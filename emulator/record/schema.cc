@@ -29,7 +29,6 @@ CREATE TABLE ensemble(member INTEGER PRIMARY KEY, completion_ps INTEGER NOT NULL
 CREATE TABLE ensemble_ranks(
   rank INTEGER NOT NULL, member INTEGER NOT NULL, completion_ps INTEGER NOT NULL,
   PRIMARY KEY(rank, member)) WITHOUT ROWID;
-CREATE TABLE ensemble_turns(completion_ps INTEGER NOT NULL);
 CREATE TABLE ensemble_operations(
   member INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, "group" TEXT NOT NULL, job INTEGER NOT NULL,
   mean_ps INTEGER NOT NULL);

@@ -60,7 +60,6 @@ nlohmann::ordered_json band_json(const RunReader& record) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
   };
   const auto symmetric = symmetric_completion(record);
-  const std::optional<Duration> turns = record.ensemble_turns();
   const std::vector<ReferenceBand> ranks = rank_bands(record);
   const auto by_rank = [&](Duration ReferenceBand::*quantile) {
     if (ranks.empty()) return nlohmann::ordered_json(nullptr);
@@ -76,13 +75,11 @@ nlohmann::ordered_json band_json(const RunReader& record) {
       {"per_rank_p5_ps", by_rank(&ReferenceBand::low)},
       {"per_rank_median_ps", by_rank(&ReferenceBand::median)},
       {"per_rank_p95_ps", by_rank(&ReferenceBand::high)},
-      {"turns_ps", turns ? nlohmann::ordered_json(turns->ps) : nlohmann::ordered_json(nullptr)},
       {"symmetric_ps", symmetric ? nlohmann::ordered_json(symmetric->ps) : nlohmann::ordered_json(nullptr)},
       {"has_reference", symmetric ? nlohmann::ordered_json(band->has(*symmetric)) : nlohmann::ordered_json(nullptr)},
       {"ratio_median", ratio(band->median)},
       {"ratio_low", ratio(band->high)},
-      {"ratio_high", ratio(band->low)},
-      {"ratio_turns", turns ? ratio(*turns) : nlohmann::ordered_json(nullptr)}};
+      {"ratio_high", ratio(band->low)}};
 }
 
 std::string missing_band_text(const RunReader& record) {
@@ -115,12 +112,10 @@ std::string band_text(const RunReader& record) {
     text +=
         fmt::format("; ratio {}, {} .. {}", readable_ratio(ratio_of(*emulated, band->median)),
                     readable_ratio(ratio_of(*emulated, band->high)), readable_ratio(ratio_of(*emulated, band->low)));
-  if (const auto turns = record.ensemble_turns(); turns && *turns < band->low)
-    text += fmt::format("; down to {} where NICs take turns at ports of several ranks or channels", readable(*turns));
   if (const auto symmetric = symmetric_completion(record); symmetric && band->is_far(*symmetric))
     text += fmt::format(
-        "; {} of perfect symmetry is outside: groups that wait for each other in step, an unstable "
-        "prediction",
+        "; {} of the single run is outside: groups that wait for each other in step, an unstable prediction, or turns "
+        "at ports and acknowledgements, which it has not",
         readable(*symmetric));
   return text;
 }

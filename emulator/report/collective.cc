@@ -118,7 +118,7 @@ void CollectiveStatistics::add(const OperationRow& row) {
   add_times(open_->sides[kEmulated], row.emulated);
   add_times(open_->sides[kReference], row.reference);
   if (nodes_of_call_ != 1 || table_->average != "mean") return;
-  if (const ReferenceBand* band = bands_->of(row.node)) sizes_[call->size].band = *band;
+  if (const ReferenceBand* band = bands_->of_mean(row.node)) sizes_[call->size].band = *band;
 }
 
 void CollectiveStatistics::close() {

@@ -51,6 +51,13 @@ const ReferenceBand* OperationBands::of(const NodeInfo& node) {
   return found != nullptr && found->is_of_each() ? &found->band : nullptr;
 }
 
+const ReferenceBand* OperationBands::of_mean(const NodeInfo& node) {
+  if (bands_.empty()) return nullptr;
+  set_key(node);
+  const Band* const found = find();
+  return found == nullptr ? nullptr : &found->band;
+}
+
 void OperationBands::set_key(const NodeInfo& node) {
   key_.clear();
   append_pattern(key_, node.name);

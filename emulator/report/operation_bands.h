@@ -22,6 +22,8 @@ class OperationBands {
   /// OperationStatistics calls "(other)"; and where executions of the pattern differ in the reference itself by more
   /// than the band is wide and a hundredth of its median: then it says nothing of one of them.
   const ReferenceBand* of(const NodeInfo& node);
+  /// Of the mean of all executions of the node's pattern, however much they differ. Null where the record has none.
+  const ReferenceBand* of_mean(const NodeInfo& node);
   /// `name` and `group` with # for each number.
   const ReferenceBand* of_pattern(std::string_view name, std::string_view kind, std::string_view group, JobId job);
 

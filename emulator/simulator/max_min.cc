@@ -87,6 +87,7 @@ void MaxMin::collect_component() noexcept {
     Constraint& constraint = constraints_[component_[i]];
     constraint.unfixed = 0;
     constraint.remaining = constraint.capacity << kFractionBits;
+    draws_visited_ += constraint.active;
     for (const Slot slot : slots_of(constraint)) {
       constraint.unfixed += uses_[slot.use].weight;
       // A variable is met once for each of its constraints; only the first time has something new to visit.

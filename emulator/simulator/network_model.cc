@@ -68,6 +68,26 @@ uint64_t visible_key(const Message& message) {
   return message.bytes.count >= 8 ? key : key & ((uint64_t{1} << (8 * message.bytes.count)) - 1);
 }
 
+Duration acknowledging_time(const Network& network, uint32_t connection, Bytes message) {
+  if (network.acknowledgements.empty()) return {};
+  const Acknowledgements& back = network.acknowledgements[connection];
+  if (!back.link.valid()) return {};
+  const Framing& framing = network.routes[connection].framing;
+  const Bytes part = framing.parts > 1 ? split_part(message, framing.parts) : message;
+  const int64_t frames = std::max<int64_t>(1, (part.count + framing.payload.count - 1) / framing.payload.count);
+  const int64_t count = (frames + back.every - 1) / back.every * framing.parts;
+  return serialization_time(Bytes(back.frame.count * count), network.links[back.link.value].bandwidth);
+}
+
+/// From a message's delivery to its acknowledgement.
+Duration way_back(const Network& network, uint32_t connection, const Route& route) {
+  if (network.acknowledgements.empty() || !network.acknowledgements[connection].link.valid())
+    return latency(network, route);
+  Route back = route;
+  back.framing = {.payload = Bytes(1), .overhead_per_frame = network.acknowledgements[connection].frame};
+  return undisturbed_time(network, back, Bytes(0));
+}
+
 Event event_of(const Message& message) {
   Event event;
   event.connection = message.connection;
@@ -87,8 +107,11 @@ NetworkModel::NetworkModel(Network network)
       notices_(0) {
   for (uint32_t i = 0; i < flows_.size(); ++i) {
     flows_[i].variable = i;
-    flows_[i].latency = latency(network_, network_.routes[i]);
+    flows_[i].way_back = way_back(network_, i, network_.routes[i]);
   }
+  if (!network_.acknowledgements.empty() ||
+      std::ranges::any_of(network_.links, [](const Link& link) { return link.turn.count > 0; }))
+    taken_until_.resize(network_.links.size());
 }
 
 /// A connection that returns to a way that it had is the same variable again.
@@ -194,7 +217,7 @@ void NetworkModel::take(const Turn& turn) noexcept {
   Flow& flow = flows_[turn.connection];
   const uint32_t before = std::exchange(flow.variable, turn.variable);
   flow.cost.message = Bytes(-1);
-  if (turn.variable != kNone) flow.latency = latency(network_, ways_[turn.variable].route);
+  if (turn.variable != kNone) flow.way_back = way_back(network_, turn.connection, ways_[turn.variable].route);
   if (!flow.active) return;
   flow.remaining -= static_cast<__int128>(flow.rate) * (turn.at - flow.updated).ps;
   flow.updated = turn.at;
@@ -245,9 +268,31 @@ void NetworkModel::enqueue(Time now, const Message& message) noexcept {
 
 void NetworkModel::begin(uint32_t connection, Time now) noexcept {
   Flow& flow = flows_[connection];
-  Transfer& transfer = transfers_[flow.head];
-  transfer.first_tx = now;
+  const Transfer& transfer = transfers_[flow.head];
   const Bytes size = cost_of(connection, transfer.message.bytes).line;
+  if (const Time turn = take_turn(flow, size, now); turn > now) return wait(connection, turn, now);
+  start(connection, size, now);
+}
+
+Time NetworkModel::take_turn(const Flow& flow, Bytes size, Time now) noexcept {
+  if (taken_until_.empty() || flow.variable == kNone) return now;
+  const LinkId first = ways_[flow.variable].route.links.front().link;
+  const Link& link = network_.links[first.value];
+  Time& taken_until = taken_until_[first.value];
+  const Time turn = std::max(now, taken_until);
+  if (link.turn.count > 0) taken_until = turn + serialization_time(std::min(size, link.turn), link.bandwidth);
+  return turn;
+}
+
+void NetworkModel::wait(uint32_t connection, Time turn, Time now) noexcept {
+  stop_sharing(connection, now);
+  flows_[connection].waits = true;
+  completions_.set(connection, turn, connection);
+}
+
+void NetworkModel::start(uint32_t connection, Bytes size, Time now) noexcept {
+  Flow& flow = flows_[connection];
+  transfers_[flow.head].first_tx = now;
   flow.remaining = static_cast<__int128>(size.count) * 8 * kPicosecondsPerSecond;
   flow.updated = now;
   if (flow.remaining > 0 && !flow.active) {
@@ -277,6 +322,7 @@ void NetworkModel::complete(uint32_t connection, Time now) noexcept {
   Flow& flow = flows_[connection];
   const uint32_t slot = flow.head;
   Transfer& transfer = transfers_[slot];
+  if (std::exchange(flow.waits, false)) return start(connection, cost_of(connection, transfer.message.bytes).line, now);
   flow.head = std::exchange(transfer.next, kNone);
   --flow.queued;
   transfer.last_tx = now;
@@ -286,6 +332,11 @@ void NetworkModel::complete(uint32_t connection, Time now) noexcept {
   notices_.push(slot, transfer.delivered, notices_made_++);
   if (flow.head != kNone) return begin(connection, now);
   completions_.remove(connection);
+  stop_sharing(connection, now);
+}
+
+void NetworkModel::stop_sharing(uint32_t connection, Time now) noexcept {
+  Flow& flow = flows_[connection];
   if (!flow.active) return;
   flow.active = false;
   flow.rate = 0;
@@ -301,7 +352,8 @@ const NetworkModel::Cost& NetworkModel::cost_of(uint32_t connection, Bytes messa
     const Route& route = ways_[flow.variable != kNone ? flow.variable : connection].route;
     cost = {.message = message,
             .line = route.weightless ? Bytes(0) : line_size(message, route.framing),
-            .forwarding = forwarding_time(network_, route, route.weightless ? Bytes(0) : message)};
+            .forwarding = forwarding_time(network_, route, route.weightless ? Bytes(0) : message),
+            .acknowledging = acknowledging_time(network_, connection, message)};
   }
   return cost;
 }
@@ -313,8 +365,10 @@ Event NetworkModel::report(uint32_t slot) noexcept {
 Event NetworkModel::report_received(uint32_t slot) noexcept {
   Transfer& transfer = transfers_[slot];
   transfer.reported = true;
+  const uint32_t connection = flow_of(transfer.message.connection);
   notices_.pop();
-  notices_.push(slot, transfer.delivered + flows_[flow_of(transfer.message.connection)].latency, notices_made_++);
+  notices_.push(slot, transfer.delivered + flows_[connection].way_back, notices_made_++);
+  if (!network_.acknowledgements.empty()) acknowledge(connection, transfer);
   ++counters_.messages_delivered;
   const Message& message = transfer.message;
   Event event = event_of(message);
@@ -323,6 +377,13 @@ Event NetworkModel::report_received(uint32_t slot) noexcept {
   event.received = {
       .first_rx = Time::never(), .delivered = transfer.delivered, .payload_key = visible_key(message), .marks = 0};
   return event;
+}
+
+void NetworkModel::acknowledge(uint32_t connection, const Transfer& transfer) noexcept {
+  const LinkId link = network_.acknowledgements[connection].link;
+  if (!link.valid()) return;
+  Time& taken_until = taken_until_[link.value];
+  taken_until = std::max(taken_until, transfer.delivered) + cost_of(connection, transfer.message.bytes).acknowledging;
 }
 
 Event NetworkModel::report_sent(uint32_t slot) noexcept {
@@ -340,7 +401,7 @@ Event NetworkModel::report_sent(uint32_t slot) noexcept {
   event.sent = {.posted = transfer.posted,
                 .first_tx = transfer.first_tx,
                 .last_tx = transfer.last_tx,
-                .acked = transfer.delivered + flow.latency};
+                .acked = transfer.delivered + flow.way_back};
   return event;
 }
 
@@ -367,6 +428,10 @@ std::string NetworkModel::describe(ConnectionId connection) const {
   const Transfer& transfer = transfers_[flow.head];
   if (flow.variable == kNone) {
     return fmt::format("model: {} messages queued, message {} of {} bytes waits for a cable to come back", flow.queued,
+                       transfer.message.index, transfer.message.bytes.count);
+  }
+  if (flow.waits) {
+    return fmt::format("model: {} messages queued, message {} of {} bytes waits for its turn at the port", flow.queued,
                        transfer.message.index, transfer.message.bytes.count);
   }
   return fmt::format("model: {} messages queued, sending message {} of {} bytes since {} ps at {} bit/s", flow.queued,

@@ -25,15 +25,21 @@ namespace rankwire {
 ///   then;
 ///   - is delivered after what its frames take on the other hops, exactly if it is alone (`forwarding_time`), but not
 ///     before the previous message of the connection; of several links at a hop the slowest and the longest count;
-///   - is acknowledged after the latencies of its own route once more: the acknowledgement's way back, whose own
-///     serialisation and queueing are neglected, and so is the line time that it takes from messages of that way (86
-///     bytes an acknowledgement over IPv4), which is what packets are slower by in collectives of small messages where
-///     nothing else disturbs them.
-/// Where the network says that connections go another way from a time on, they do, with what they have sent: what is on
-/// the way arrives, and nothing is sent again. While a connection has no way it sends nothing.
-/// A connection alone on its links is exact to the picosecond; with contention every change of rate rounds the shares
-/// down to whole bit/s. Queues, losses and congestion control do not exist. `first_rx` and `marks` are not known
-/// (never, 0); the payload key is that of the message, as if it had been carried.
+///   - is acknowledged after the latencies of its own route once more: the acknowledgement's way back, on which it
+///   never
+///     waits. Its own line time (86 bytes over IPv4), and what that takes from messages which go its way, counts where
+///     the network says what it is.
+/// Where the first link of a route has turns (`Link::turn`), messages begin there one after the other, in the order in
+/// which they could: the next when the one before has had the time of a turn, or of itself where that is less, at the
+/// link's rate. From then on it shares the link with those before that have not ended. So messages that fit into a turn
+/// go one by one where nothing further on holds them up, and large ones share the link as if there were no turns. Where
+/// the network has acknowledgements, they go out when a message is delivered, one after the other and before what
+/// begins later at their link; what has begun is not slower for it. Where the network says that connections go another
+/// way from a time on, they do, with what they have sent: what is on the way arrives, and nothing is sent again. While
+/// a connection has no way it sends nothing. A connection alone on its links is exact to the picosecond; with
+/// contention every change of rate rounds the shares down to whole bit/s. Queues, losses and congestion control do not
+/// exist. `first_rx` and `marks` are not known (never, 0); the payload key is that of the message, as if it had been
+/// carried.
 ///
 /// A connection may be a load instead: others carry its messages, and while one is under way it takes the fair share
 /// that it would have of the links of its route, however fast it really is.
@@ -78,6 +84,11 @@ class NetworkModel final : public Transport, public LinkLoads {
   /// something, it may be the present instant: shares are computed once for all that happens at one time.
   Time next_event() const noexcept override;
 
+  /// What the run has cost up to now but for the engine's part, in units of MaxMin::work: counted, so that it is the
+  /// same on every machine.
+  uint64_t work() const noexcept { return shares_.work() + kWorkOfMessage * transmitted_; }
+  static constexpr uint64_t kWorkOfMessage = 50;  ///< measured
+
   uint64_t activity() const noexcept override {
     return transmitted_ + counters_.messages_sent + counters_.messages_delivered;
   }
@@ -102,8 +113,9 @@ class NetworkModel final : public Transport, public LinkLoads {
   /// What follows from the size of a message on its route.
   struct Cost {
     Bytes message = Bytes(-1);
-    Bytes line;           ///< that it occupies on each link
-    Duration forwarding;  ///< from its end at the source to its delivery
+    Bytes line;              ///< that it occupies on each link
+    Duration forwarding;     ///< from its end at the source to its delivery
+    Duration acknowledging;  ///< on the line of its acknowledgements
   };
   /// A connection, as all that is numbered by connection here in the order of the routes. `remaining` belongs to the
   /// transfer at the head of the queue.
@@ -113,10 +125,11 @@ class NetworkModel final : public Transport, public LinkLoads {
     Time updated;
     int64_t rate = 0;     ///< bit/s since `updated`; 0 until the shares are computed
     bool active = false;  ///< takes part in the sharing
+    bool waits = false;   ///< for the turn of the message at the head of the queue
     uint32_t head = kNone, tail = kNone, queued = 0;
     uint32_t variable = 0;  ///< of the shares: its present way; kNone: there is none
     uint32_t loads = 0;     ///< messages under way that others carry
-    Duration latency;       ///< of all links of the route
+    Duration way_back;      ///< of an acknowledgement
     Time last_delivered;
     uint64_t messages = 0, bytes = 0;  ///< acknowledged
     Cost cost;                         ///< of the last size: most messages of a connection are alike
@@ -147,6 +160,11 @@ class NetworkModel final : public Transport, public LinkLoads {
   Time next_turn() const noexcept { return turned_ < turns_.size() ? turns_[turned_].at : Time::never(); }
   void enqueue(Time now, const Message& message) noexcept;
   void begin(uint32_t connection, Time now) noexcept;
+  void acknowledge(uint32_t connection, const Transfer& transfer) noexcept;
+  Time take_turn(const Flow& flow, Bytes size, Time now) noexcept;
+  void wait(uint32_t connection, Time turn, Time now) noexcept;
+  void start(uint32_t connection, Bytes size, Time now) noexcept;
+  void stop_sharing(uint32_t connection, Time now) noexcept;
   void complete(uint32_t connection, Time now) noexcept;
   void schedule_completion(uint32_t connection) noexcept;
   const Cost& cost_of(uint32_t connection, Bytes message) noexcept;
@@ -159,14 +177,16 @@ class NetworkModel final : public Transport, public LinkLoads {
   size_t turned_ = 0;        ///< of them
   std::vector<Way> ways_;    ///< by variable: each connection's first one, then those that it turns to
   MaxMin shares_;
-  std::unique_ptr<LinkSharing> sharing_;   ///< by variable; null: nobody asks
-  Time shares_changed_ = Time::never();    ///< when the active flows changed, if the rates do not reflect it yet
-  std::vector<Flow> flows_;                ///< by connection
+  std::unique_ptr<LinkSharing> sharing_;  ///< by variable; null: nobody asks
+  Time shares_changed_ = Time::never();   ///< when the active flows changed, if the rates do not reflect it yet
+  std::vector<Flow> flows_;               ///< by connection
+  /// By link: when turns that were given out and acknowledgements are over; empty: there are neither.
+  std::vector<Time> taken_until_;
   std::vector<uint32_t> flow_of_;          ///< by ConnectionId: place in `flows_`; empty: the same
   UntouchedArray<Transfer> transfers_{0};  ///< a few are in use at once: only those become resident
   uint32_t transfers_used_ = 0, transfers_most_ = 0;
   uint32_t free_ = kNone;
-  TimeHeap completions_;  ///< connections, by the time at which their current message leaves the source
+  TimeHeap completions_;  ///< connections, by when their current message leaves the source, or has its turn
   NoticeQueue notices_;   ///< transfers, by the time of their delivery, then of their acknowledgement
   uint64_t notices_made_ = 0;
   uint64_t transmitted_ = 0;  ///< messages that have left their sources

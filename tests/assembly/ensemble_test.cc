@@ -5,10 +5,14 @@
 
 #include <atomic>
 #include <fstream>
+#include <memory>
 #include <set>
 
+#include "emulator/assembly/nic_network.h"
 #include "emulator/assembly/reference.h"
+#include "emulator/assembly/unrecorded_run.h"
 #include "emulator/input/config.h"
+#include "emulator/simulator/network_model.h"
 #include "tests/temporary_folder.h"
 #include "tests/workload/trace_set.h"
 
@@ -82,19 +86,42 @@ TEST_F(EnsembleTest, MembersOfPureCommunicationBeginAtOtherTimes) {
   EXPECT_EQ(std::set(completions.begin(), completions.end()).size(), 20u) << "no two are alike";
 }
 
-// Two nodes a rank, and two messages, each over two links: 2 x (2 + 2 x 2) = 12 an iteration.
-TEST_F(EnsembleTest, HasAsManyMembersByItselfAsAreCheap) {
-  EXPECT_EQ(member_cost(setup_), 12u);
+// Two nodes a rank, and two messages: 2 x (2 + 2) an iteration.
+TEST_F(EnsembleTest, IsThereByItselfUnlessItsMessagesAloneAreTooMany) {
+  const uint64_t each = 8 * NetworkModel::kWorkOfMessage;
+  EXPECT_EQ(least_member_work(setup_), each);
   EXPECT_EQ(ensemble_members(setup_), kAutoMembers);
-  setup_.config.workload.iterations = 6'000'000 / 16 / 12;
+  setup_.config.workload.iterations = static_cast<uint32_t>(kAutoWork / 3 / each);
   EXPECT_EQ(ensemble_members(setup_), kAutoMembers);
-  // Of what costs more there are fewer, and of what is so large that three are too many, none.
-  setup_.config.workload.iterations = 6'000'000 / 5 / 12;
-  EXPECT_EQ(ensemble_members(setup_), 5u);
-  setup_.config.workload.iterations = 6'000'000 / 3 / 12;
-  EXPECT_EQ(ensemble_members(setup_), 3u);
   ++setup_.config.workload.iterations;
   EXPECT_EQ(ensemble_members(setup_), 0u);
+}
+
+TEST_F(EnsembleTest, HasAsManyMembersByItselfAsItMayCost) {
+  const auto variation = member_variation(setup_, 0);
+  const Network network = network_with_nics(setup_, reference_network(setup_));
+  const auto member = run_unrecorded(setup_, {.label = "first", .variation = variation.get()}, network, {stop_});
+  const uint64_t work = member->work;
+  EXPECT_GT(work, 4 * NetworkModel::kWorkOfMessage);
+  const auto affordable = [&](uint64_t most) { return run_affordable_ensemble(setup_, most, 2, {stop_}).completions; };
+  EXPECT_EQ(affordable(100 * work), run(kAutoMembers, 1));
+  EXPECT_EQ(affordable(6 * work - 1), run(5, 1));
+  EXPECT_EQ(affordable(3 * work), run(3, 1));
+  EXPECT_TRUE(affordable(3 * work - 1).empty());
+}
+
+// Of a thousand iterations, all of which are the same work, it is ended after some of them.
+TEST_F(EnsembleTest, EndsAMemberThatCostsTooMuch) {
+  setup_.config.workload.iterations = 1'000;
+  uint64_t ended = 0;
+  const RunControl control{.interrupted = stop_, .watch = [&](WatchedRun run) {
+                             return std::shared_ptr<void>(nullptr, [&ended, run](void*) { ended = run.done(); });
+                           }};
+  const Network network = reference_network(setup_);
+  const uint64_t whole = run_unrecorded(setup_, {.label = "whole"}, network, {stop_})->work;
+  EXPECT_FALSE(run_unrecorded(setup_, {.label = "part", .most_work = whole / 10}, network, control));
+  EXPECT_GE(ended, 4'000u / 10);
+  EXPECT_LT(ended, 4'000u / 9);
 }
 
 TEST_F(EnsembleTest, IsWhatTheConfigurationSays) {

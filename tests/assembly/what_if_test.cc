@@ -40,7 +40,7 @@ class WhatIf : public ::testing::Test {
     prepare(setup_, load_config(file, {}), folder_.path());
   }
   std::vector<WhatIfRow> run(uint32_t threads = 1) const {
-    return run_what_if(setup_, WhatIfScope::kAll, setup_.variation.get(), threads, {stop_}).rows;
+    return run_what_if(setup_, WhatIfScope::kAll, {.variation = setup_.variation.get()}, threads, {stop_}).rows;
   }
   Duration as_it_is() const {
     return run_unrecorded(setup_, {.label = "as it is"}, reference_network(setup_), {stop_})->completion;
@@ -110,7 +110,8 @@ class Disturbed : public ::testing::Test {
                         << more;
     rankwire::Setup setup;
     prepare(setup, load_config(file, {}), folder_.path());
-    if (rows != nullptr) *rows = run_what_if(setup, WhatIfScope::kDisturbances, setup.variation.get(), 1, {stop_}).rows;
+    if (rows != nullptr)
+      *rows = run_what_if(setup, WhatIfScope::kDisturbances, {.variation = setup.variation.get()}, 1, {stop_}).rows;
     return run_unrecorded(setup, {.label = "as it is"}, reference_network(setup), {stop_})->completion;
   }
 

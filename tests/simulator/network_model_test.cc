@@ -17,6 +17,15 @@ NetworkModel prepared(const Star& star) {
   return model;
 }
 
+/// With turns of so much at the way out of every port.
+NetworkModel with_turns(const Star& star, Bytes turn) {
+  Network network = star.network();
+  for (const Route& route : network.routes) network.links[route.links.front().link.value].turn = turn;
+  NetworkModel model(std::move(network));
+  model.prepare(star.plan());
+  return model;
+}
+
 // 10000 bytes at MTU 4096: three frames, 10000 + 3 * 82 + 20 = 10266 bytes on the line, 821280 ps at 80 ps a byte. The
 // first frame has 4096 + 82 + RETH 16 = 4194, which the switch stores before it sends: 335520 ps. The others follow it
 // without a gap, and the last one, which is shorter, does not overtake them.
@@ -203,6 +212,92 @@ TEST(NetworkModel, AFlowIsHeldByItsNarrowestLink) {
   EXPECT_EQ(sent[2].sent.last_tx, Time() + kFull * 2);
 }
 
+// Messages of 4096 bytes are one frame of 4198 on the line, kFull: they go one by one, in the order in which they were
+// posted, also those of one connection.
+TEST(NetworkModel, MessagesThatFitIntoATurnGoOneByOne) {
+  const Star star(4);
+  NetworkModel model = with_turns(star, Bytes(4198));
+  const Message messages[] = {star.message(0, 1, Bytes(4096)), star.message(0, 2, Bytes(4096)),
+                              star.message(0, 1, Bytes(4096), 1), star.message(0, 3, Bytes(4096))};
+  model.post(Time(), messages);
+  Event none[1];
+  EXPECT_EQ(model.poll(Time(), none), 0u);
+  EXPECT_EQ(model.describe(messages[1].connection),
+            "model: 1 messages queued, message 0 of 4096 bytes waits for its turn at the port");
+  const std::vector<Event> sent = of_kind(drain(model), kSent);
+  ASSERT_EQ(sent.size(), 4u);
+  // The second of connection 0 -> 1 has its turn when it could begin, which is after the first: behind all others.
+  const ConnectionId order[] = {messages[0].connection, messages[1].connection, messages[3].connection,
+                                messages[2].connection};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(sent[i].connection, order[i]);
+    EXPECT_EQ(sent[i].sent.first_tx, Time() + kFull * i);
+    EXPECT_EQ(sent[i].sent.last_tx, Time() + kFull * (i + 1));
+  }
+}
+
+// A turn is half a message. The second begins when the first has sent half, and from then on each has half the line:
+// the first ends when the second has sent half of its own, at 1.5, and that has the line for the rest.
+TEST(NetworkModel, LargeMessagesShareTheLineAfterATurn) {
+  const Star star(3);
+  NetworkModel model = with_turns(star, Bytes(2099));
+  const Message messages[] = {star.message(0, 1, Bytes(4096)), star.message(0, 2, Bytes(4096))};
+  model.post(Time(), messages);
+  const std::vector<Event> sent = of_kind(drain(model), kSent);
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[1].sent.first_tx, Time(kFull.ps / 2));
+  EXPECT_EQ(sent[0].sent.last_tx, Time(kFull.ps / 2 * 3));
+  EXPECT_EQ(sent[1].sent.last_tx, Time() + kFull * 2);
+}
+
+// 0 -> 2 and 1 -> 2 meet on the way into 2, and have half of it each. The turn of 0 -> 2 is over after its own time at
+// the line's rate, so that 0 -> 1 begins then, with the half that 0 -> 2 leaves of the way out of 0: nothing is idle.
+TEST(NetworkModel, ATurnIsOverAlsoWhereItsMessageIsHeldUp) {
+  const Star star(3);
+  NetworkModel model = with_turns(star, Bytes(4198));
+  const Message messages[] = {star.message(0, 2, Bytes(4096)), star.message(1, 2, Bytes(4096)),
+                              star.message(0, 1, Bytes(4096))};
+  model.post(Time(), messages);
+  const std::vector<Event> sent = of_kind(drain(model), kSent);
+  ASSERT_EQ(sent.size(), 3u);
+  EXPECT_EQ(sent[0].sent.last_tx, Time() + kFull * 2);
+  EXPECT_EQ(sent[1].sent.last_tx, Time() + kFull * 2);
+  EXPECT_EQ(sent[2].sent.first_tx, Time() + kFull);
+  EXPECT_EQ(sent[2].sent.last_tx, Time(kFull.ps / 2 * 5)) << "half of it until 2, the rest alone";
+}
+
+// Of 33 frames of 4096 bytes each 32 are acknowledged, and the rest: two frames of 86 bytes, 13,760 ps, out of the port
+// of rank 1, before what it posts when the message has been delivered, but not before what it has begun.
+TEST(NetworkModel, AcknowledgementsGoOutBeforeWhatIsPostedNext) {
+  const Star star(3);
+  Network network = star.network();
+  network.acknowledgements.resize(network.routes.size());
+  const Message message = star.message(0, 1, Bytes(33 * 4096));
+  const Message begun = star.message(1, 2, Bytes(1 << 20)), next = star.message(1, 0, Bytes(8));
+  network.acknowledgements[message.connection.value] = {
+      .link = network.routes[next.connection.value].links.front().link, .frame = Bytes(86), .every = 32};
+  for (const bool is_busy : {false, true}) {
+    NetworkModel model(network);
+    model.prepare(star.plan());
+    model.post(Time(), {&message, 1});
+    if (is_busy) model.post(Time(), {&begun, 1});
+    Event event[1];
+    while (model.poll(model.next_event(), event) == 0) {
+    }
+    EXPECT_EQ(event[0].connection, message.connection);
+    const Time delivered = event[0].received.delivered;
+    model.post(delivered, {&next, 1});
+    for (const Event& sent : of_kind(drain(model, delivered), kSent)) {
+      if (sent.connection == message.connection) {
+        EXPECT_EQ(sent.sent.acked, delivered + kOneWay + Duration(86 * 80 * 2)) << "a frame, at each of two hops";
+        continue;
+      }
+      const Time expected = sent.connection == next.connection ? delivered + Duration(13'760) : Time();
+      EXPECT_EQ(sent.sent.first_tx, expected);
+    }
+  }
+}
+
 TEST(NetworkModel, RefusesWhatDoesNotFitAndCountsIt) {
   const Star star(2, Path::kWire, 2);
   NetworkModel model = prepared(star);
@@ -314,12 +409,9 @@ std::vector<std::array<int64_t, 4>> summary(const std::vector<Event>& events) {
   return rows;
 }
 
-// A loop in real time that wakes up long after many events sees them as one that wakes up for each of them.
-TEST(NetworkModel, ALatePollGivesWhatTimelyPollsGive) {
-  const Star star(6);
+void expect_late_poll_gives_what_timely_polls_give(const Star& star, NetworkModel stepped, NetworkModel jumped) {
   const auto posts = random_posts(star);
   std::vector<Event> timely, late(2000);
-  NetworkModel stepped = prepared(star), jumped = prepared(star);
   Event batch[3];
   for (const auto& [time, message] : posts) {
     for (Time next = stepped.next_event(); next <= time; next = stepped.next_event()) {
@@ -335,6 +427,14 @@ TEST(NetworkModel, ALatePollGivesWhatTimelyPollsGive) {
   late.resize(jumped.poll(Time() + seconds(1), late));
   EXPECT_EQ(late.size(), 1000u);
   EXPECT_EQ(summary(timely), summary(late));
+}
+
+// A loop in real time that wakes up long after many events sees them as one that wakes up for each of them.
+TEST(NetworkModel, ALatePollGivesWhatTimelyPollsGive) {
+  const Star star(6);
+  expect_late_poll_gives_what_timely_polls_give(star, prepared(star), prepared(star));
+  const Bytes turn(4198);
+  expect_late_poll_gives_what_timely_polls_give(star, with_turns(star, turn), with_turns(star, turn));
 }
 
 // The line into a rank carries no more than its rate, and is never idle while something waits for it alone.

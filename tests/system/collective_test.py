@@ -41,22 +41,36 @@ class Collective(RankwireTest):
         self.assertAlmostEqual(side["algbw_GBps"], size * 1000 / side["time_ps"] * share, places=9)
         self.assertAlmostEqual(side["busbw_GBps"] / side["algbw_GBps"], FACTORS[operation](RANKS), places=9)
 
-    def test_channels_take_turns_where_the_reference_shares(self):
+    def test_channels_take_turns(self):
         # A ring of 4 has 6 steps of 8 KiB in each of two channels. Fair shares end both at the same time, and the line then
         # waits for the delay, a packet's time on the next hop: 4096 + 82 bytes and more at 1 Gbit/s, 33.4 us. Packets in
-        # turn hide it in all steps but the last.
+        # turn hide it in all steps but the last of a call, also in the ensemble; so the single run, which has two calls,
+        # one to warm up, is ten packets behind.
         packet = (4096 + 82) * 8 * 1000
-        times = {}
-        for channels in ("1", "2"):
-            process, run = self.measure("all_reduce", "--ranks", "4", "-b", "64K", "-e", "64K", "-w", "1", "-n", "1",
-                                        "--channels", channels, "--twin", out=channels)
-            (row,) = run.summary["collective"]["sizes"]
-            times[channels] = row["emulated"]["time_ps"], row["reference"]["time_ps"]
-        self.assertAlmostEqual(times["1"][0] / times["1"][1], 1, delta=0.01)
-        self.assertAlmostEqual((times["2"][1] - times["2"][0]) / packet, 5, delta=0.2)
-        band = run.summary["reference"]["band"]
-        self.assertGreater(band["ratio_turns"], 1)
-        self.assertIn("where NICs take turns at ports of several ranks or channels", process.stdout)
+        for channels, behind in (("1", 0), ("2", 10)):
+            with self.subTest(channels=channels):
+                _, run = self.measure("all_reduce", "--ranks", "4", "-b", "64K", "-e", "64K", "-w", "1", "-n", "1",
+                                      "--channels", channels, "--twin", out=channels)
+                (row,) = run.summary["collective"]["sizes"]
+                self.assertAlmostEqual(row["ratio"], 1, delta=0.001)
+                self.assertLessEqual(row["band_low_ps"], row["reference"]["time_ps"])
+                band = run.summary["reference"]["band"]
+                self.assertAlmostEqual((band["symmetric_ps"] - band["median_ps"]) / packet, behind, delta=0.5)
+
+    def test_ports_of_eight_ranks(self):
+        # Rings of 64 ranks on 8 ports with messages of 1 to 16 KiB, 8 of which go out while the first is under way: by
+        # fair shares a call takes up to 1.8 times as long. What five sizes cost is not too much for a band.
+        config = self.folder / "shared.yaml"
+        config.write_text(
+            "hosts: {count: 8, npus: 8, nics: 1}\nmapping: {policy: round_robin}\n"
+            "ports: {count: 8, device: memory, rate: 400Gbps}\ntransport: {checking: 'off'}\n"
+        )
+        _, run = self.measure("all_reduce", "--config", config, "--twin", "-b", "64K", "-e", "1M", "-w", "1", "-n", "4")
+        self.assertEqual(run.summary["reference"]["band"]["runs"], 16)
+        for row in run.summary["collective"]["sizes"]:
+            with self.subTest(size=row["size"]):
+                self.assertAlmostEqual(row["ratio"], 1, delta=0.01)
+                self.assertLessEqual(row["band_low_ps"], row["band_high_ps"])
 
     def test_every_collective_is_emulated_and_verified(self):
         for operation in FACTORS:
