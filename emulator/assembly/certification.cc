@@ -145,10 +145,18 @@ RunConfig certified_run(const RunConfig& config, Duration time) {
   small.simulation = {.fidelity = {}};
   small.capture.reset(), small.fabric_interval.reset(), small.rate_interval.reset();
   small.device_counters.clear();
-  small.run.repeat = 1, small.run.certify = false;
+  small.run.repeat = 1, small.run.certify = CertifyChoice::kOff;
   small.record_operations = true;
   small.run.deadline = std::min(small.run.deadline, time);
   return small;
+}
+
+bool is_certified(const RunConfig& config) {
+  if (config.run.certify != CertifyChoice::kAuto) return config.run.certify == CertifyChoice::kOn;
+  const auto is_elsewhere = [](const PortConfig& port) { return port.is_rdma_device() || !port.on.empty(); };
+  if (!config.limits || std::ranges::any_of(config.ports, is_elsewhere)) return false;
+  return config.limits->ratio ||
+         std::ranges::any_of(config.limits->busbw, [](const auto& rate) { return rate.has_value(); });
 }
 
 Certificate certify(const RunConfig& config, const std::filesystem::path& folder,

@@ -18,6 +18,10 @@ namespace rankwire {
 /// goes wrong is in the result; `interrupted` ends it. `config` is valid.
 Certificate certify(const RunConfig& config, const std::filesystem::path& folder, const std::atomic<bool>& interrupted);
 
+/// Whether `run.certify` wants that before a run: by itself where `limits.ratio` or `limits.busbw` is set, which hang
+/// on it, and all ports are this process's and no RDMA devices.
+bool is_certified(const RunConfig& config);
+
 /// The run of `config` that is measured, for `time` at most, without models.
 RunConfig certified_run(const RunConfig& config, Duration time);
 

@@ -47,7 +47,7 @@ void require_machines_can(const RunConfig& config) {
   if (!config.background.empty()) refuse("background", "is traffic without a trace");
   if (config.dilation.factor > 1) refuse("dilation.factor", "stretches time");
   if (config.run.repeat > 1) refuse("run.repeat", "repeats the emulated run");
-  if (config.run.certify) refuse("run.certify", "measures the generator first");
+  if (config.run.certify == CertifyChoice::kOn) refuse("run.certify", "measures the generator first");
   if (config.run.continue_on_failure) refuse("run.on_failure", "'continue' goes on without what has failed");
 }
 

@@ -95,7 +95,8 @@ void PreparedRun::run_models(uint32_t threads, const RunControl& control, std::v
 
 /// Where groups keep in step in the single run of `flow` as they do in no network, it is far from what the model says
 /// with the smallest differences. Then the member at the median is recorded, too, as what all else is compared with. So
-/// it is where each size of a collective is a result of its own: the single run has small ones without acknowledgements.
+/// it is where each size of a collective is a result of its own: the single run has small ones without
+/// acknowledgements.
 PreparedRun::MedianRun PreparedRun::record_median(std::span<const CompletedRun> runs, const Ensemble& ensemble,
                                                   const RunControl& control) {
   const auto reference = std::ranges::find(runs, Fidelity::kReference, &CompletedRun::fidelity);
@@ -105,11 +106,18 @@ PreparedRun::MedianRun PreparedRun::record_median(std::span<const CompletedRun> 
   const bool is_measured = generated && generated->kind == GeneratedKind::kCollective;
   if (!is_measured && !band.is_far(reference->result.completion)) return {};
   const auto median = std::ranges::find(ensemble.completions, band.median) - ensemble.completions.begin();
-  MedianRun run{.variation = member_variation(setup_, ensemble.members[static_cast<size_t>(median)]), .jobs = {}};
+  const uint32_t member = ensemble.members[static_cast<size_t>(median)];
+  MedianRun run{.variation = member_variation(setup_, member), .jobs = {}};
   RunRecorder::Run record = recorder_->next_run();
   RunResult result = execute_flow(setup_, run.variant(), kMedianOfFlow, record, control);
   if (result.verdict != Verdict::kOk) return {};
   run.jobs = std::move(result.jobs);
+  if (stretched_) {
+    const std::unique_ptr<NodeVariation> variation = member_variation(*stretched_, member);
+    RunRecorder::Run stretched = recorder_->next_run();
+    execute_flow(*stretched_, {.variation = variation.get(), .has_nics = true}, kStretchedMedianOfFlow, stretched,
+                 control);
+  }
   return run;
 }
 

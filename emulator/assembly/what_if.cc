@@ -12,6 +12,7 @@
 
 #include "base/name_pattern.h"
 #include "base/on_threads.h"
+#include "emulator/assembly/ensemble.h"
 #include "emulator/assembly/jobs_alone.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/unrecorded_run.h"
@@ -139,6 +140,8 @@ Network without(const Setup& setup, Network network, const std::function<bool(co
 WhatIf run_what_if(const Setup& setup, WhatIfScope scope, const FlowVariant& variant, uint32_t threads,
                    const RunControl& control) {
   const Network network = reference_network(setup);
+  const uint64_t most_work = scope == WhatIfScope::kAll ? UINT64_MAX : kWhatIfWork;
+  if (least_member_work(setup) > most_work) return {};
   std::vector<Freed> things = disturbances(setup, network);
   if (scope == WhatIfScope::kAll) {
     std::vector<Freed> all = things_to_free(setup);
@@ -157,7 +160,8 @@ WhatIf run_what_if(const Setup& setup, WhatIfScope scope, const FlowVariant& var
         {.label = fmt::format("without {}{}{}", freed.what.kind, freed.what.name.empty() ? "" : " ", freed.what.name),
          .operations = operations,
          .without_background = freed.without_background,
-         .variation = freed.computation_takes_no_time ? &no_computation : variant.variation},
+         .variation = freed.computation_takes_no_time ? &no_computation : variant.variation,
+         .most_work = most_work},
         variant.network_of(setup, freed.network         ? *freed.network
                                   : freed.takes_no_time ? without(setup, network, freed.takes_no_time)
                                                         : network),

@@ -15,6 +15,9 @@ namespace rankwire {
 /// The kinds of process groups, and the ports, that are tried: those with the most bytes.
 inline constexpr size_t kMostFreedGroups = 16, kMostFreedPorts = 16;
 
+/// What a run of kDisturbances, which nobody asked for, may cost at the most, in units of NetworkModel::work: some 5 s.
+inline constexpr uint64_t kWhatIfWork = 1'000'000'000;
+
 /// What is tried.
 enum class WhatIfScope : uint8_t {
   kDisturbances,  ///< what disturbs the run in the reference as well, and can be told by a run without it
@@ -31,7 +34,7 @@ struct WhatIf {
 /// goes out or in at each port. That takes no time then: nodes end when they begin, messages arrive when they are
 /// posted. Of kAll, too, are the disturbances that there are: without `collisions`, when every switch deals packets out
 /// evenly among its equal paths; without `failures` of cables; and without `background`. Up to `threads` are at work at
-/// a time. `variant` is that of all of them. Returns those that ended
+/// a time. `variant` is that of all of them. None of kDisturbances may cost more than kWhatIfWork. Returns those that ended
 /// well, in that order; what throws is left out.
 WhatIf run_what_if(const Setup& setup, WhatIfScope scope, const FlowVariant& variant, uint32_t threads,
                    const RunControl& control);

@@ -40,10 +40,10 @@
 namespace rankwire {
 namespace {
 
-/// What the generator adds of its own, where the configuration asks for that. Before anything else of the run: it takes
+/// What the generator adds of its own, where the configuration asks for that, or a limit hangs on it. Before anything else of the run: it takes
 /// memory, and no device yet.
 std::optional<Certificate> certificate_of(const ResolvedRun& resolved) {
-  if (!resolved.config.run.certify || resolved.kind != RunKind::kEmulated) return std::nullopt;
+  if (resolved.kind != RunKind::kEmulated || !is_certified(resolved.config)) return std::nullopt;
   const ScratchFolder scratch;
   return certify(resolved.config, scratch.path(), interrupt_flag());
 }

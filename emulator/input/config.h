@@ -264,9 +264,12 @@ struct SwitchConfig {
 
 enum class MessageRecording : uint8_t { kNone, kSampled, kAll };
 
+/// Whether what the generator adds of its own is measured before a run. kAuto: where a limit on time hangs on it.
+enum class CertifyChoice : uint8_t { kOff, kOn, kAuto };
+
 struct RunLimits {
-  uint32_t repeat = 1;                  ///< emulated runs, 1 .. 100
-  bool certify = false;                 ///< before them, what the generator adds of its own is measured
+  uint32_t repeat = 1;  ///< emulated runs, 1 .. 100
+  CertifyChoice certify = CertifyChoice::kAuto;
   Duration deadline = seconds(600);     ///< of run time, of all emulated runs together
   Duration stall_timeout = seconds(5);  ///< without any progress
   bool continue_on_failure = false;     ///< carry on without a pair whose queue pair failed
@@ -321,7 +324,7 @@ struct RunConfig {
   ClockConfig clock;
   DilationConfig dilation;
   MessageRecording messages = MessageRecording::kSampled;  ///< key `record.messages`
-  bool record_causes = false;                              ///< key `record.causes`
+  bool record_causes = true;                               ///< key `record.causes`
   bool record_operations = true;                           ///< key `record.operations`: all, or none
   std::optional<Duration> fabric_interval;                 ///< key `record.fabric_interval`; absent: no samples
   uint32_t fabric_rows = 65'536;                           ///< key `record.fabric_rows`

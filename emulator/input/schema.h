@@ -303,7 +303,12 @@ template <class Visitor>
 void describe_run(Visitor& visit, RunConfig& config) {
   visit.section("run", [&](auto& keys) {
     keys.field("repeat", config.run.repeat, Integer<uint32_t>{1, 100});
-    keys.field("certify", config.run.certify, on_or_off());
+    keys.field("certify", config.run.certify,
+               Choice<CertifyChoice>{{{"off", CertifyChoice::kOff},
+                                      {"on", CertifyChoice::kOn},
+                                      {"auto", CertifyChoice::kAuto},
+                                      {"false", CertifyChoice::kOff},
+                                      {"true", CertifyChoice::kOn}}});
     keys.field("deadline", config.run.deadline, Interval{microseconds(1), kLongestTime});
     keys.field("stall_timeout", config.run.stall_timeout, Interval{microseconds(1), kLongestTime});
     keys.field("on_failure", config.run.continue_on_failure, Choice<bool>{{{"stop", false}, {"continue", true}}});

@@ -84,19 +84,20 @@ nlohmann::ordered_json band_json(const RunReader& record) {
 
 std::string missing_band_text(const RunReader& record) {
   if (reference_band(record)) return {};
-  if (!record.ensemble().empty())
-    return fmt::format("none: it is of the model flow, and the reference is {}", record.reference()->start.model);
+  const RecordedRun* const reference = record.reference();
+  const bool has_flow = std::ranges::any_of(record.models(), [](const RecordedRun* run) { return is_of_flow(*run); });
+  if (reference == nullptr || !has_flow) return {};
+  if (!record.ensemble().empty() || (configured(record) == "auto" && !is_of_flow(*reference)))
+    return fmt::format("none: it is of the model flow, and the reference is {}", reference->start.model);
   if (configured(record) != "auto" || !has_flow_reference(record)) return {};
+  static constexpr const char* kAllTheSame = "; simulation.ensemble says how often it is repeated all the same";
+  const auto none = [](const char* why) { return fmt::format("none: {}{}", why, kAllTheSame); };
   if (!hybrid_json(record).is_null())
-    return "none: what is modelled beside ranks on wires keeps the symmetry of the single run; simulation.ensemble "
-           "says "
-           "how often it is repeated all the same";
-  if (!record.background().empty())
-    return "none: traffic in the background goes on as long as the jobs do; simulation.ensemble says how often the run "
-           "is "
-           "repeated all the same";
-  if (!verdict_of(record).passes()) return "none: not all of the run ended well";
-  return "none: the run is too large to be repeated by itself; simulation.ensemble says how often it is all the same";
+    return none("what is modelled beside ranks on wires keeps the symmetry of the single run");
+  if (!record.background().empty()) return none("traffic in the background goes on as long as the jobs do");
+  if (const RecordedRun* run = record.emulated(); run != nullptr && run->end.verdict == "interrupted")
+    return "none: the run was stopped before";
+  return none("the run is too large to be repeated by itself");
 }
 
 std::string band_text(const RunReader& record) {

@@ -49,9 +49,12 @@ std::optional<bool> Dilation::matters() const {
 std::optional<Dilation> read_dilation(const RunReader& record) {
   Dilation dilation{.factor = configured_factor(record), .predictions = {}};
   if (dilation.factor == 1) return std::nullopt;
+  // What the single run says is no prediction where the member at the median takes its place.
+  const bool has_median = completion(find(record, kStretchedMedianOfFlow)).has_value();
   for (const char* const model : {"flow", "twin"}) {
-    const auto on_wires = completion(find(record, model));
-    const auto stretched = completion(find(record, fmt::format("{}, stretched", model)));
+    const std::string of_run = has_median && model == std::string_view(kFlowModel) ? kMedianOfFlow : model;
+    const auto on_wires = completion(find(record, of_run));
+    const auto stretched = completion(find(record, of_run + ", stretched"));
     if (on_wires && stretched && on_wires->ps > 0) dilation.predictions.push_back({model, *on_wires, *stretched});
   }
   return dilation;

@@ -201,12 +201,25 @@ TEST(ReferenceBand, SaysThatItIsLeftOutForWhatDidNotEnd) {
     RunRecorder recorder(folder.path());
     testing::begin_sample(recorder, R"({"name": "stopped", "simulation": {"ensemble": "auto"}})");
     RunEnd end = testing::sample_end(microseconds(30));
-    end.verdict = "stalled";
+    end.verdict = "interrupted";
     recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2}).end(end);
     recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"})
         .end(testing::sample_end(microseconds(30)));
   }
-  EXPECT_THAT(band_text(RunReader(folder.path())), HasSubstr("none: not all of the run ended well"));
+  EXPECT_THAT(band_text(RunReader(folder.path())), HasSubstr("none: the run was stopped before"));
+}
+
+// It is of flow alone, and whoever leaves it to the program is told.
+TEST(ReferenceBand, SaysThatTheReferenceIsAnotherModel) {
+  const TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder, R"({"name": "two", "simulation": {"ensemble": "auto"}})");
+    for (const char* const model : {"alpha_beta", "flow"})
+      recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = model})
+          .end(testing::sample_end(microseconds(30)));
+  }
+  EXPECT_EQ(band_text(RunReader(folder.path())), "none: it is of the model flow, and the reference is alpha_beta");
 }
 
 }  // namespace

@@ -37,12 +37,12 @@ class Certified(RankwireTest):
         self.assertIn("may be the generator's own", rankwire("check", path, "--certify").stdout)
 
     def test_a_run_says_what_it_cannot_tell(self):
-        certified = self.small(run={"certify": True})
-        run = self.call("run", certified, "--set", "run.certify=on")
+        run = self.call("run", self.small(), "--set", "run.certify=on")
         self.assert_measured(run.summary["certification"])
         self.assertEqual(run.summary["verdict"], "ok")
-        # A limit where the ratio is: whether it is kept or broken, and by what, is for the run to say.
-        path = self.configuration(certified | {"limits": {"ratio": round(run.summary["ratio"], 3)}})
+        # A limit where the ratio is, for which a run measures by itself: whether it is kept or broken, and by what, is for
+        # the run to say.
+        path = self.configuration(self.small(limits={"ratio": round(run.summary["ratio"], 3)}))
         process = rankwire("run", path, "--quiet", "--out", self.folder / "limited")
         summary = json.loads((self.folder / "limited/summary.json").read_text(encoding="utf-8"))
         (limit,) = summary["limits"]
@@ -53,6 +53,12 @@ class Certified(RankwireTest):
         else:
             expected = ("failed", "limit_exceeded", FAILED)
         self.assertEqual((summary["verdict"], summary["reason_code"], process.returncode), expected)
+
+    def test_nothing_is_measured_that_no_limit_needs(self):
+        for name, limits, choice in (("timeouts", {"timeouts": 0}, "auto"), ("ratio", {"ratio": 1000}, "off")):
+            with self.subTest(name=name):
+                run = self.call("run", self.small(limits=limits), "--set", f"run.certify={choice}", out=name)
+                self.assertIsNone(run.summary["certification"])
 
     def test_nothing_to_measure_is_said(self):
         # A gradient of a megabyte and more takes minutes.

@@ -153,20 +153,17 @@ class Collective(RankwireTest):
             self.assertEqual(len({row["p99_ps"] for row in (rank0, mean, least, most)}), 1)
             self.assertEqual({row["wrong"] for row in (rank0, mean, least, most)}, {"0"})
 
-    def test_the_twin_adds_acknowledgements_to_the_reference(self):
-        # Messages of one packet at most. In each step a rank's message may have to wait for the acknowledgement of the one
-        # before it on the way to the switch and on the way from there: 86 B with everything, 688 ns at 1 Gb/s.
-        acknowledgement = 86 * 8 * 1000
-        for operation, steps in (("all_reduce", 2 * (RANKS - 1)), ("all_gather", RANKS - 1), ("sendrecv", 1),
-                                 ("reduce_scatter", RANKS - 1)):
+    def test_the_reference_has_acknowledgements(self):
+        # Messages of one packet at most. In each step a rank's message waits for the acknowledgement of the one before it,
+        # and the last for its own, which passes two hops: 86 B with everything, 688 ns at 1 Gb/s, at each. Packets take as
+        # long, but for what the members of the ensemble differ by.
+        for operation in ("all_reduce", "all_gather", "sendrecv", "reduce_scatter"):
             with self.subTest(operation=operation):
                 _, run = self.measure(operation, "-b", "256", "-e", "1K", "-n", "2", "--twin", out=operation)
                 table = run.summary["collective"]
                 self.assertIsNone(table["wrong_messages"])
                 for row in table["sizes"]:
-                    twin, reference = row["emulated"]["time_ps"], row["reference"]["time_ps"]
-                    self.assertLess(reference, twin)
-                    self.assertLessEqual(twin, reference + steps * 2 * acknowledgement)
+                    self.assertAlmostEqual(row["ratio"], 1, delta=0.002)
                     if row["band_low_ps"] is not None:
                         self.assertLessEqual(row["band_low_ps"], row["band_high_ps"])
                 self.assertEqual([row["band_low_ps"] is None for row in table["sizes"]], [operation == "sendrecv"] * 3)

@@ -57,7 +57,7 @@ class SlowBridge(BridgeTest):
 
     def test_limits_make_it_a_failure(self):
         self.shape()
-        text = self.printed(self.configuration_of(limits={"ratio": 1.5, "loss_ppm": 0}), FAILED)
+        text = self.printed(self.configuration_of(limits={"ratio": 1.5, "loss_ppm": 0}, run={"certify": "off", "deadline": "60s"}), FAILED)
         self.assertIn("limits.ratio: ", text.splitlines()[0])
         self.assertIn("limits.loss_ppm: ", text.splitlines()[0])
         self.assertIn("port p2", text)

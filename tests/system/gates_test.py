@@ -57,8 +57,9 @@ class Gates(PipelineTest):
     def test_the_jct_ratio_of_iterations(self):
         one, _ = self.simulate("jct_ratio_p95 <= 1000", "ratio <= 1000", "jct_ratio_of == iterations",
                                "jct_ratio_samples == 1", status=OK)  # fmt: skip
-        # Of one iteration, which begins with the run, it is the ratio itself.
-        self.assertAlmostEqual(one[0]["value"], one[1]["value"], delta=1e-6)
+        # Of one iteration, which begins with the run, it is the ratio itself, but for what ranks of the reference's member
+        # at the median begin later.
+        self.assertAlmostEqual(one[0]["value"], one[1]["value"], delta=1e-4)
         self.simulate("jct_ratio_samples == 3", status=OK, more=("--set", "workload.iterations=3"))
         process = rankwire("report", self.folder / "run", "--gate", self.write("g.txt", "jct_ratio_p59 <= 1"))
         self.assert_one_line_error(process, USAGE, "g.txt:1: ", "did you mean 'jct_ratio_p5")

@@ -6,7 +6,7 @@ reference_whole_test.py.
 
 import unittest
 
-from reference_cases import ReferenceCases
+from reference_cases import ReferenceCases, Traces
 
 SCALES = ("1/16", "1/256")
 
@@ -31,6 +31,22 @@ class ReferenceBand(ReferenceCases):
                     continue
                 with self.subTest(name=name, scale=scale):
                     self.assert_near(self.band(name, scale, 2))
+
+    def test_examples(self):
+        # A collective of 1 MiB on 4, 8 and 16 ranks, and text workloads of four ranks.
+        examples = "astra-sim/examples_workload_and_custom_collectives.tar.xz", "examples/workload/microbenchmarks"
+        texts = "text/astra1_text_inputs_and_chakra_text_converter_outputs_4npus.tar.xz", "textw"
+        for operation in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all"):
+            for ranks in (4, 8, 16):
+                files = Traces(examples[0], {"traces": f"{examples[1]}/{operation}/{ranks}npus_1MB/{operation}"}, ranks)
+                for scale in ("1", *SCALES):
+                    for ranks_a_port in (1, 2):
+                        with self.subTest(operation=operation, ranks=ranks, scale=scale, ranks_a_port=ranks_a_port):
+                            self.assert_near(self.band(f"{operation}-{ranks}", scale, ranks_a_port, traces=files))
+        for name in ("Resnet50_DataParallel", "tut_DLRM_HybridParallel", "MLP_HybridParallel_Model_Data", "MLP_ModelParallel"):
+            files = Traces(texts[0], {"traces": f"{texts[1]}/out_{name}/{name}"}, ranks=4)
+            with self.subTest(name=name):
+                self.assert_near(self.band(name, "1/16", 2, traces=files))
 
     def test_long_turns_hold_up_short_messages(self):
         # The exception. Messages of one or two turns wait for those of two large all-reduces, and twice where they are a

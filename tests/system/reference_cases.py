@@ -41,9 +41,9 @@ TRACES = {
 
 
 class ReferenceCases(RankwireTest):
-    def band(self, name, scale, ranks_a_port=1, jitter=None, turn=16):
+    def band(self, name, scale, ranks_a_port=1, jitter=None, turn=16, traces=None):
         """`reference.band` of the trace's twin, with bytes and computing of this scale, at 400 Gb/s."""
-        traces = TRACES[name]
+        traces = traces or TRACES[name]
         folder = self.unpack(f"traces/{traces.archive}")
         files = {key: str(folder / traces.workload[key]) for key in ("traces", "groups") if key in traces.workload}
         ports = traces.ranks // ranks_a_port
