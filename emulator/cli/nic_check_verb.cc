@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "dataplane/dpdk/environment.h"
 #include "dataplane/dpdk/port.h"
+#include "dataplane/dpdk/presence.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/nic_replay.h"
 #include "emulator/input/units.h"
@@ -116,18 +117,24 @@ std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
   if (!config.perftest) open->driven = open_nic(config, scale.largest);
   open->environment = std::make_unique<DpdkEnvironment>(DpdkOptions{.memory = kDpdkMemory, .devices = {config.device}});
   open->port = open_dpdk_port(*open->environment, config.device, {.mtu = config.mtu + kMostHeaderBytes});
+  const DevicePresence presence(config.device);
   open->clock.start();
   if (config.perftest) {
     open->nic = config.perftest->device;
     open->perftest = std::make_unique<PerftestBench>(config, *open->port, open->clock, [](const std::string& command) {
       fmt::print(stderr, "on the NIC's host: {}\n", command);
     });
+    open->perftest->watch([presence] { return presence.absence(); });
   } else {
     open->nic = open->driven->facts().name;
     open->real = std::make_unique<NicBench>(
         *open->driven, *open->port, open->clock,
         BenchOptions{
             .peer = config.peer, .line = config.rate, .limits = config.limits, .mtu = config.mtu, .scale = scale});
+    open->real->watch([presence, nic = open->driven.get()] {
+      const std::string absence = presence.absence();
+      return absence.empty() ? nic->vanished() : absence;
+    });
   }
   open->properties = {{"dut.model", open->nic},
                       {"dut.address", fmt::format("{} ({})", to_string(config.nic_ip), to_string(config.nic_mac))},
