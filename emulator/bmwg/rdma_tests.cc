@@ -258,7 +258,11 @@ std::vector<BmwgTest> bmwg_rdma_tests() {
          return 2 * static_cast<double>(p.sizes("sizes").size() * p.counts("queue_pairs").size()) * steps_of_search(p) *
                 static_cast<double>(p.duration("duration").ps) * 1e-12;
        },
-       throughput},
+       throughput,
+       nullptr,
+       "",
+       1,
+       "sizes"},
       {"T1.latency",
        "latency, unloaded and loaded",
        "one message at a time between two ports, alone and beside a load on all ports",
@@ -275,7 +279,11 @@ std::vector<BmwgTest> bmwg_rdma_tests() {
          return 2 * static_cast<double>(p.sizes("sizes").size()) * p.count("repetitions") *
                 static_cast<double>(p.duration("duration").ps) * 1e-12;
        },
-       latency},
+       latency,
+       nullptr,
+       "",
+       1,
+       "sizes"},
       {"T1.burst",
        "back-to-back burst absorption",
        "bursts at line rate from N ports to one at the same time, without congestion control, ever longer",

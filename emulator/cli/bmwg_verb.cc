@@ -142,6 +142,7 @@ TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   static const std::atomic<bool> kGoesOn = false;
   const CaseContext nowhere{{}, kGoesOn};
   const BmwgBench bench = bench_for(nowhere, {});
+  check_sizes(test, session.suite, bench);
   made.lacks = test.lacks(bench, parameters);
   const std::string cut = made.lacks.empty() ? fit_accelerators(test, bench, parameters) : "";
   // Embedded switches tell by themselves what a mirrored port would.

@@ -46,6 +46,20 @@ tests:
   EXPECT_THAT(suite.overrides[1].settings, ElementsAre("collectives.channels=2"));
 }
 
+TEST(BmwgSuite, TakesTheLongestMessagesAndWhatIsNone) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "b.yaml") << "workload: {generate: {layers: 1}}\nports: {count: 4}\n";
+  const BmwgSuite suite = read_text(folder, R"(
+name: x
+base: b.yaml
+tests:
+  - {select: I.kv_transfer, sizes: 2147483647B}
+  - {select: I.contention, size: 7B}
+  - {select: T1.burst, size: 8GiB}
+)");
+  EXPECT_EQ(suite.overrides.size(), 3u);
+}
+
 TEST(BmwgSuite, SaysWhereSomethingIsWrong) {
   const TemporaryFolder folder;
   const std::string good = "name: x\nbase: b.yaml\n";
@@ -81,6 +95,14 @@ TEST(BmwgSuite, SaysWhereSomethingIsWrong) {
       // What `transport.queue_pairs` takes.
       {good + "tests:\n  - {select: T1.throughput, queue_pairs: 257}\n",
        "suite.yaml:4: queue_pairs: 257 is not 1 .. 256"},
+      // What `background[].size` takes.
+      {good + "tests:\n  - {select: T1.throughput, sizes: [1MiB, 2147483648B]}\n",
+       "suite.yaml:4: sizes: 2GiB of T1.throughput is more than a message may have, 2147483647 B"},
+      {good + "tests:\n  - {select: I.bursts, size: 4GiB}\n", "suite.yaml:4: size: 4GiB of I.bursts is more than"},
+      // One is of dispatches, whose elements are floats, the other of transfers.
+      {good + "tests:\n  - {select: I.contention, sizes: 7B}\n",
+       "suite.yaml:4: sizes: 7 B of I.contention is not a whole number of elements of 4 B (float)"},
+      {good + "tests:\n  - {select: I.contention, size: 8GiB}\n", "size: 8GiB of I.contention is more than"},
       {good + "tests:\n  - {select: T1.throughput, duration: [1s, 2s]}\n", "duration: one value is expected"},
       {good + "tests:\n  - {select: T1.throughput, duration: 0s}\n", "a duration is above 0"},
       {good + "tests:\n  - {select: T1.throughput, resolution: 2}\n", "resolution:"},
