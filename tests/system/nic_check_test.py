@@ -154,6 +154,22 @@ limits: {{timeout_exponent: 10, answer: 2ms, quiet: 1ms}}
             told = (out / file).read_text(encoding="utf-8").count("the agent was lost before")
             self.assertGreaterEqual(told, len(verdicts) - first - 1, file)
 
+    def test_an_agent_that_cannot_be_reached_is_an_error_of_each_case(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+        file, out = self.folder / "agent.yaml", self.folder / "out"
+        file.write_text(self.AGENT.format(port=port), encoding="utf-8")
+        how = ("nic-check", file, "--yes", "--out", out, "--only", "requester.loss.*")
+        self.assert_one_line_error(rankwire(*how), FAILED, f"127.0.0.1:{port}")
+        cases = json.loads((out / "suite.json").read_text(encoding="utf-8"))["cases"]
+        self.assertGreater(len(cases), 5)
+        self.assertEqual({case["verdict"] for case in cases}, {"error"})
+        for report in ("junit.xml", "suite.md", "suite.html"):
+            self.assertIn(f"127.0.0.1:{port}", (out / report).read_text(encoding="utf-8"))
+        # What has been found stays.
+        self.assert_one_line_error(rankwire(*how, "--resume"), FAILED, f"127.0.0.1:{port}")
+        self.assertEqual(json.loads((out / "suite.json").read_text(encoding="utf-8"))["cases"], cases)
+
     def test_a_nic_that_vanishes_is_an_error_of_each_case_after(self):
         # Described when it is opened, before the first case, and behind it.
         name, process = self.check_by_agent(self.FACTS, -1, "requester.loss.write.*", "responder.psn.*",
@@ -179,7 +195,9 @@ limits: {{timeout_exponent: 10, answer: 2ms, quiet: 1ms}}
             ("ip: 10.8.0.1\n", "ip: nowhere\n", f"{file}:7", "nic.ip"),
             ("verbs: rxe0", "verb: rxe0", f"{file}:6", "verb"),
             ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n", "nic.token_file", "RANKWIRE_AGENT_TOKEN"),
-            ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token_file: absent\n", f"{self.folder}/absent"),
+            ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token_file: absent\n",
+             f"{file}:7: nic.token_file: {self.folder}/absent"),
+            ("verbs: rxe0", "verbs: no_such_device", f"{file}:6: nic.verbs: "),
             ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token: a\n  token_file: b\n", "'token' or 'token_file'"),
             ("  verbs: rxe0\n", "", f"{file}:5", "one of 'verbs', 'agent' and 'perftest' is needed"),
             ("  verbs: rxe0\n", "  verbs: rxe0\n  perftest: print\n", f"{file}:5",
