@@ -287,12 +287,16 @@ void BmwgBench::hook(const std::string& name) const {
   run_hook(name, suite_.hooks.at(name), suite_.hook_patience, context_.interrupted);
 }
 
+std::string BmwgBench::hook_text(const std::string& name) const {
+  return fmt::format("{}: '{}'", name, suite_.hooks.at(name));
+}
+
 Json BmwgBench::printed_by(const std::string& hook) const {
   const auto command = suite_.hooks.find(hook);
   if (command == suite_.hooks.end()) return nullptr;
   const std::string text = run_hook(hook, command->second, suite_.hook_patience, context_.interrupted);
   Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) fail_run("{}: '{}' printed no JSON object; {}", hook, command->second, words_of_hook(text));
+  if (!json.is_object()) fail_run("{} printed no JSON object; {}", hook_text(hook), words_of_hook(text));
   return json;
 }
 
@@ -303,11 +307,10 @@ Json BmwgBench::mirror() const {
 Json BmwgBench::counters() const {
   Json json = printed_by("counters");
   if (json.is_null()) return json;
-  const std::string& command = suite_.hooks.at("counters");
-  if (json.empty()) fail_run("counters: '{}' printed an object without a counter", command);
+  if (json.empty()) fail_run("{} printed an object without a counter", hook_text("counters"));
   for (const auto& [name, value] : json.items()) {
     if (value.is_number() || (name == "links" && value.is_object())) continue;
-    fail_run("counters: '{}' printed {} of '{}', which is no number", command, value.dump(), name);
+    fail_run("{} printed {} of '{}', which is no number", hook_text("counters"), value.dump(), name);
   }
   return json;
 }

@@ -134,6 +134,8 @@ class BmwgBench {
   /// Prefix of traces for `workload.traces`, in the folder of the test.
   std::string trace_prefix(const std::string& name) const { return (context_.folder / name).string(); }
   bool has_hook(const std::string& name) const { return suite_.hooks.contains(name); }
+  /// "mirror: 'COMMAND'", as errors name a hook that there is.
+  std::string hook_text(const std::string& name) const;
   /// Throws Error(kRun) as run_hook does.
   void hook(const std::string& name) const;
   /// What the command `counters` prints; null without one. Throws Error(kRun) where that is no JSON object.

@@ -33,9 +33,12 @@ const Tree& bmwg_map(const Tree& value, std::string_view key) {
   return value;
 }
 
+/// A single text is the name of what it describes.
 std::map<std::string, std::string> free_texts(const Tree& value, std::string_view key) {
+  if (value.kind == Tree::Kind::kScalar && !value.text.empty()) return {{"name", value.text}};
+  if (value.kind != Tree::Kind::kMap) fail_at(value.origin, "{}: a text or 'key: value' lines are expected", key);
   std::map<std::string, std::string> texts;
-  for (const Tree::Entry& entry : bmwg_map(value, key).entries) texts[entry.key] = bmwg_text(entry.value, entry.key);
+  for (const Tree::Entry& entry : value.entries) texts[entry.key] = bmwg_text(entry.value, entry.key);
   return texts;
 }
 

@@ -30,6 +30,7 @@ TEST(BmwgSuite, ReadsWhatALabWrites) {
 name: lab
 base: ../lab.yaml
 dut: {vendor: Acme, model: S9}
+topology: two leaves below one spine
 set: {transport.mtu: 1024B}
 hooks: {link_down: "ssh sw1 'shutdown port 3'", counters: "./counters.sh"}
 hook_patience: 3s
@@ -40,6 +41,7 @@ tests:
   EXPECT_EQ(suite.name, "lab");
   EXPECT_EQ(suite.base, (folder.path().parent_path() / "lab.yaml").lexically_normal());
   EXPECT_EQ(suite.dut.at("model"), "S9");
+  EXPECT_EQ(suite.topology.at("name"), "two leaves below one spine");
   EXPECT_THAT(suite.settings, ElementsAre("transport.mtu=1024B"));
   EXPECT_EQ(suite.hook_patience, std::chrono::seconds(3));
   ASSERT_EQ(suite.overrides.size(), 2u);
@@ -71,7 +73,8 @@ TEST(BmwgSuite, SaysWhereSomethingIsWrong) {
       {"name: ../x\nbase: b\n", "suite.yaml:1: name: '../x' is not the name of a folder"},
       {"name: [x]\nbase: b\n", "suite.yaml:1: name: a text is expected"},
       {"name: x\nbase: {}\n", "suite.yaml:2: base: a text is expected"},
-      {good + "dut: Acme\n", "suite.yaml:3: dut: 'key: value' lines are expected"},
+      {good + "dut: [Acme]\n", "suite.yaml:3: dut: a text or 'key: value' lines are expected"},
+      {good + "host:\n", "suite.yaml:3: host: a text or 'key: value' lines are expected"},
       {good + "dut: {model: [1]}\n", "model: a text is expected"},
       {good + "set: [a]\n", "set: 'key: value' lines are expected"},
       {good + "set: {ports.count: -4}\n", "suite.yaml:3: set: ports.count: '-4' is negative"},
