@@ -109,6 +109,9 @@ class Bmwg(RankwireTest):
         factors = self.values(cases["T6.interference"], "JCT interference factor")
         self.assertAlmostEqual(factors["overlap 0 %"], 1, 2)
         self.assertGreater(factors["overlap 50 %"], 1.2)
+        repeated = [m for m in cases["T6.interference"]["measurements"] if m["subject"] == "overlap 50 %"]
+        self.assertEqual([m["repetitions"] for m in repeated], [2])
+        self.assertIsNotNone(repeated[0]["variation"])
         # An iteration computes for 1 ms and moves 1.5 x 256 KiB at 1 Gbit/s.
         jct = self.values(cases["T6.jct"], "JCT")["C 1ms, S 256KiB, N 4"]
         ratio = self.values(cases["T6.jct"], "JCT ratio")["C 1ms, S 256KiB, N 4"]
