@@ -210,7 +210,7 @@ BmwgMeasurement BmwgBench::attempt(const std::string& name, std::vector<std::str
   std::ranges::move(settings, std::back_inserter(all));
   // A run that is slower than it should be is a result, one that stands still is found by run.stall_timeout.
   all.push_back(fmt::format("run.deadline={}s", 30 + length.ps / 1'000'000'000'000 * 5));
-  const std::filesystem::path folder = context_.folder / name;
+  const std::filesystem::path folder = run_folder(name);
   const std::string wrong = runner_({suite_.base.string(), std::move(all), folder, patience_for(length)});
   if (context_.interrupted) fail_run("interrupted");
   if (!wrong.empty()) fail_run("{}: {}", name, wrong);
@@ -251,6 +251,11 @@ double BmwgBench::seconds_of_calls(uint32_t ranks, Bytes size, uint32_t iteratio
 
 BmwgMeasurement BmwgBench::measure_collective(const std::string& name, std::string_view operation, uint32_t ranks,
                                               Bytes size, uint32_t iterations, std::vector<std::string> settings) {
+  return ended(attempt_collective(name, operation, ranks, size, iterations, std::move(settings)), name);
+}
+
+BmwgMeasurement BmwgBench::attempt_collective(const std::string& name, std::string_view operation, uint32_t ranks,
+                                              Bytes size, uint32_t iterations, std::vector<std::string> settings) {
   const std::string series = "workload.generate.collective.";
   std::vector<std::string> all = {"workload=null",
                                   "workload.generate.kind=collective",
@@ -262,7 +267,7 @@ BmwgMeasurement BmwgBench::measure_collective(const std::string& name, std::stri
                                   fmt::format("{}iterations={}", series, iterations)};
   std::ranges::move(settings, std::back_inserter(all));
   const double length = seconds_of_calls(ranks, size, iterations);
-  return measure(name, std::move(all), Duration(static_cast<int64_t>(std::min(length * 1e12, 8e17))));
+  return attempt(name, std::move(all), Duration(static_cast<int64_t>(std::min(length * 1e12, 8e17))));
 }
 
 LinkBytes BmwgBench::uplinks(const BmwgMeasurement& run) const {
