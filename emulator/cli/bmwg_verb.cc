@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/kpis.h"
+#include "emulator/cli/host_facts.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/suite/suite.h"
 
@@ -262,6 +263,8 @@ uint64_t digest_of(std::string_view text) {
 
 std::map<std::string, std::string> properties_of(const BmwgRequest& request, const BmwgSession& session) {
   std::map<std::string, std::string> properties;
+  for (const auto& [key, value] : host_facts()) properties["host." + key] = value;
+  // What the suite says of its host comes instead.
   for (const auto& [group, texts] :
        {std::pair("dut", &session.suite.dut), {"topology", &session.suite.topology}, {"host", &session.suite.host}})
     for (const auto& [key, value] : *texts) properties[fmt::format("{}.{}", group, key)] = value;

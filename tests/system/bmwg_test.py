@@ -258,7 +258,10 @@ class Bmwg(RankwireTest):
         self.assertEqual(sorted(path.name for path in out.iterdir()),
                          ["cases", "junit.xml", "mine.txt", "suite.html", "suite.json", "suite.md"])  # fmt: skip
         self.assertEqual(list((out / "cases").iterdir()), [])
-        self.assertIn("S9 of Acme", (out / "suite.md").read_text(encoding="utf-8"))
+        report = (out / "suite.md").read_text(encoding="utf-8")
+        self.assertIn("S9 of Acme", report)
+        self.assertIn("## Host configuration", report)
+        self.assertIn(os.uname().release, report)
 
     def test_counters_of_a_soak_are_curves(self):
         counters = self.folder / "counters"
