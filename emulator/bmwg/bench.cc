@@ -292,6 +292,11 @@ void BmwgBench::hook(const std::string& name) const {
   run_hook(name, suite_.hooks.at(name), suite_.hook_patience, context_.interrupted);
 }
 
+void BmwgBench::mending_hook(const std::string& name) const {
+  static const std::atomic<bool> kNever{false};
+  run_hook(name, suite_.hooks.at(name), suite_.hook_patience, kNever);
+}
+
 std::string BmwgBench::hook_text(const std::string& name) const {
   return fmt::format("{}: '{}'", name, suite_.hooks.at(name));
 }

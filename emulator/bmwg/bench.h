@@ -142,6 +142,8 @@ class BmwgBench {
   std::string hook_text(const std::string& name) const;
   /// Throws Error(kRun) as run_hook does.
   void hook(const std::string& name) const;
+  /// The same, to its end also when the test is interrupted: what mends what another hook has broken.
+  void mending_hook(const std::string& name) const;
   /// What the command `counters` prints; null without one. Throws Error(kRun) where that is no JSON object.
   nlohmann::ordered_json counters() const;
   /// What the command `mirror` prints, which mirror_counts reads; null without one. Throws Error(kRun) likewise.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <map>
 #include <optional>
 
@@ -100,12 +101,21 @@ BmwgMeasurement fail_by_hook(BmwgBench& bench, const BmwgMeasurement& steady, Fa
   for (int attempt = 1; attempt <= kAttempts; ++attempt) {
     const std::string name = attempt == 1 ? "failure" : fmt::format("failure-{}", attempt);
     CablePuller puller(bench, bench.run_folder(name), uint64_t{calls.iterations} * calls.ranks / 3);
-    BmwgMeasurement run = bench.attempt_collective(name, "all_reduce", calls.ranks, calls.size, calls.iterations);
+    std::optional<BmwgMeasurement> run;
+    std::exception_ptr wrong;
+    try {
+      run = bench.attempt_collective(name, "all_reduce", calls.ranks, calls.size, calls.iterations);
+    } catch (...) {
+      wrong = std::current_exception();
+    }
     const CablePull pull = puller.finish();
-    if (pull.is_done && bench.has_hook("link_up")) bench.hook("link_up");
+    // Whatever came of the run: a cable that was pulled is not left so.
+    if (pull.is_done && bench.has_hook("link_up")) bench.mending_hook("link_up");
+    if (wrong) std::rethrow_exception(wrong);
     if (!pull.error.empty()) fail_run("{}", pull.error);
     // What stands still has no call that could end later.
-    if (pull.is_done && (!run.ended_well() || ended_operations(run.folder()) > pull.ends_before)) return run;
+    if (pull.is_done && (!run->ended_well() || ended_operations(run->folder()) > pull.ends_before))
+      return *std::move(run);
     // Twice as long as the hook takes, behind a third of them, and what passes until anybody knows of an end.
     needed = std::max(2 * needed, 2 * pull.took.count() + 3);
     calls.iterations = static_cast<uint32_t>(std::clamp(1.5 * needed / call, 1.0, double{kMostCalls}));

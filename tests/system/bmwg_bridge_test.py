@@ -1,11 +1,13 @@
 """The benchmarks of the IETF's drafts against a Linux bridge, reached over net_af_packet."""
 
 import json
+import signal
+import time
 import unittest
 
 from bmwg_device import BmwgDevice, tests
 from bridge import BridgeTest, ip
-from rankwire import FAILED, INCONCLUSIVE, OK, rankwire
+from rankwire import FAILED, INCONCLUSIVE, OK, rankwire, start
 
 RATE = 200_000_000
 
@@ -71,8 +73,9 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
         file.chmod(0o755)
         return str(file)
 
-    def test_a_cable_is_pulled_while_calls_go_on(self):
-        """Two bridges with a cable between them, and another one that the device falls back on 50 ms later."""
+    def suite_of_cables(self, **parameters):
+        """Two bridges with a cable between them, and another one that the device falls back on 50 ms after a hook has pulled
+        that."""
         link = ("-n", self.far, "link")
         mtu = ("mtu", str(self.LINK_MTU))
         ip(*link, "add", "br1", *mtu, "type", "bridge")
@@ -91,15 +94,24 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
             port["rate"] = "40Mbps"
         base["hosts"] |= {"npus": 1}
         suite = {"name": "x", "base": "base.yaml",
-                 "hooks": {"link_down": self.hook("down", f"{command} set x0 down", "sleep 0.05", f"{command} set y0 up"),
+                 "hooks": {"link_down": self.hook("down", f"{command} set x0 down", "sleep 0.05", f"{command} set y0 up",
+                                                  f"touch {self.folder}/pulled"),
                            "link_up": self.hook("up", f"{command} set y0 down", f"{command} set x0 up")},
-                 # Of 5 ms: far fewer calls than go on until the hook has ended.
-                 "tests": [{"select": "T7.link_failure", "size": "16KiB", "iterations": 5}]}  # fmt: skip
+                 "tests": [{"select": "T7.link_failure", "size": "16KiB"} | parameters]}  # fmt: skip
         for name, document in (("base", base), ("suite", suite)):
             (self.folder / f"{name}.yaml").write_text(json.dumps(document), encoding="utf-8")
-        process = rankwire("bmwg", "run", self.folder / "suite.yaml", "--quick", "--yes", "--out", self.folder / "out",
-                           "--only=T7.link_failure", prefix=self.inside())  # fmt: skip
+        return ("bmwg", "run", self.folder / "suite.yaml", "--quick", "--yes", "--out", self.folder / "out",
+                "--only=T7.link_failure")  # fmt: skip
+
+    def assert_mended(self):
+        (cable,) = json.loads(ip("-n", self.far, "-j", "link", "show", "x0"))
+        self.assertIn("UP", cable["flags"])
+
+    def test_a_cable_is_pulled_while_calls_go_on(self):
+        # Of 5 ms each: far fewer calls than go on until the hook has ended.
+        process = rankwire(*self.suite_of_cables(iterations=5), prefix=self.inside())
         self.assertIn(process.returncode, (OK, INCONCLUSIVE), process.stdout + process.stderr)
+        self.assert_mended()
         (case,) = json.loads((self.folder / "out/suite.json").read_text(encoding="utf-8"))["cases"]
         values = {m["name"]: m["value"] for m in case["measurements"]}
         if not values:
@@ -108,7 +120,17 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
         self.assertGreater(values["packets lost or sent again"], 0)
         self.assertGreater(values["JCT overhead of the failure"], 50)
         self.assertGreater(values["calls that came to their end"], 5)
-        self.assertIn("x0: <BROADCAST,MULTICAST,UP", ip(*link, "show", "x0").replace("x0@x1", "x0"))
+
+    def test_a_cable_is_mended_when_the_test_is_interrupted(self):
+        with start(*self.suite_of_cables(iterations=300), prefix=self.inside()) as process:
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not (self.folder / "pulled").exists():
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+        self.assertEqual(process.returncode, FAILED)
+        self.assertTrue((self.folder / "pulled").exists())
+        self.assert_mended()
 
     def assert_soak_was_seen(self, case):
         """Each sample's traffic has crossed the device."""
