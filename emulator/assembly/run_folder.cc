@@ -34,6 +34,8 @@ constexpr auto kDrawnFiles = std::to_array<std::string_view>(
      "report.html",    "report.md",          "requests.csv",      "collective.csv",  "port_rates.csv",
      "allowances.csv", "device_counters.csv"});
 
+constexpr std::array kSuiteLeavings = {"cases", "suite.json", "suite.md", "suite.html", "junit.xml"};
+
 /// What an earlier run, sweep, study or interference matrix left in a folder; empty: nothing.
 std::string found_in(const fs::path& folder) {
   std::error_code error;
@@ -139,6 +141,17 @@ void RunFolder::clear() {
   std::error_code ignored;
   remove_captures(path_, ignored);
   cleared_ = true;
+}
+
+void RunFolder::clear_all() {
+  clear();
+  const auto remove = [](const fs::path& left) {
+    std::error_code error;
+    fs::remove_all(left, error);
+    if (error) fail_run("{}: was left there before and cannot be removed: {}", left.string(), error.message());
+  };
+  for (const std::string_view file : kRecordFiles) remove(path_ / file);
+  for (const char* const left : kSuiteLeavings) remove(path_ / left);
 }
 
 RunFolder::~RunFolder() {

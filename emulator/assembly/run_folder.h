@@ -34,6 +34,8 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   /// Removes what an earlier run left, which would not be this run's. Throws Error(kRun) where that cannot be removed.
   void clear();
+  /// The same with its record, and what a suite of tests left: of what is to be no run.
+  void clear_all();
   /// The run has begun: what is in the folder stays.
   void keep() { kept_ = true; }
 

@@ -210,7 +210,7 @@ BmwgMeasurement BmwgBench::attempt(const std::string& name, std::vector<std::str
   std::ranges::move(settings, std::back_inserter(all));
   // A run that is slower than it should be is a result, one that stands still is found by run.stall_timeout.
   all.push_back(fmt::format("run.deadline={}s", 30 + length.ps / 1'000'000'000'000 * 5));
-  const std::filesystem::path folder = context_.folder / name;
+  const std::filesystem::path folder = run_folder(name);
   const std::string wrong = runner_({suite_.base.string(), std::move(all), folder, patience_for(length)});
   if (context_.interrupted) fail_run("interrupted");
   if (!wrong.empty()) fail_run("{}: {}", name, wrong);
@@ -251,6 +251,11 @@ double BmwgBench::seconds_of_calls(uint32_t ranks, Bytes size, uint32_t iteratio
 
 BmwgMeasurement BmwgBench::measure_collective(const std::string& name, std::string_view operation, uint32_t ranks,
                                               Bytes size, uint32_t iterations, std::vector<std::string> settings) {
+  return ended(attempt_collective(name, operation, ranks, size, iterations, std::move(settings)), name);
+}
+
+BmwgMeasurement BmwgBench::attempt_collective(const std::string& name, std::string_view operation, uint32_t ranks,
+                                              Bytes size, uint32_t iterations, std::vector<std::string> settings) {
   const std::string series = "workload.generate.collective.";
   std::vector<std::string> all = {"workload=null",
                                   "workload.generate.kind=collective",
@@ -262,7 +267,7 @@ BmwgMeasurement BmwgBench::measure_collective(const std::string& name, std::stri
                                   fmt::format("{}iterations={}", series, iterations)};
   std::ranges::move(settings, std::back_inserter(all));
   const double length = seconds_of_calls(ranks, size, iterations);
-  return measure(name, std::move(all), Duration(static_cast<int64_t>(std::min(length * 1e12, 8e17))));
+  return attempt(name, std::move(all), Duration(static_cast<int64_t>(std::min(length * 1e12, 8e17))));
 }
 
 LinkBytes BmwgBench::uplinks(const BmwgMeasurement& run) const {
@@ -287,12 +292,21 @@ void BmwgBench::hook(const std::string& name) const {
   run_hook(name, suite_.hooks.at(name), suite_.hook_patience, context_.interrupted);
 }
 
+void BmwgBench::mending_hook(const std::string& name) const {
+  static const std::atomic<bool> kNever{false};
+  run_hook(name, suite_.hooks.at(name), suite_.hook_patience, kNever);
+}
+
+std::string BmwgBench::hook_text(const std::string& name) const {
+  return fmt::format("{}: '{}'", name, suite_.hooks.at(name));
+}
+
 Json BmwgBench::printed_by(const std::string& hook) const {
   const auto command = suite_.hooks.find(hook);
   if (command == suite_.hooks.end()) return nullptr;
   const std::string text = run_hook(hook, command->second, suite_.hook_patience, context_.interrupted);
   Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) fail_run("{}: '{}' printed no JSON object; {}", hook, command->second, words_of_hook(text));
+  if (!json.is_object()) fail_run("{} printed no JSON object; {}", hook_text(hook), words_of_hook(text));
   return json;
 }
 
@@ -303,11 +317,10 @@ Json BmwgBench::mirror() const {
 Json BmwgBench::counters() const {
   Json json = printed_by("counters");
   if (json.is_null()) return json;
-  const std::string& command = suite_.hooks.at("counters");
-  if (json.empty()) fail_run("counters: '{}' printed an object without a counter", command);
+  if (json.empty()) fail_run("{} printed an object without a counter", hook_text("counters"));
   for (const auto& [name, value] : json.items()) {
     if (value.is_number() || (name == "links" && value.is_object())) continue;
-    fail_run("counters: '{}' printed {} of '{}', which is no number", command, value.dump(), name);
+    fail_run("{} printed {} of '{}', which is no number", hook_text("counters"), value.dump(), name);
   }
   return json;
 }

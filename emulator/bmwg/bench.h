@@ -123,7 +123,9 @@ class BmwgBench {
   std::vector<std::string> sampling() const;
   /// Seconds that such calls of a collective take at the rate of the ports, those that warm up included, about.
   double seconds_of_calls(uint32_t ranks, Bytes size, uint32_t iterations) const;
-  /// The same of a collective as `rankwire collective` measures it.
+  /// The same of a collective as `rankwire collective` measures it, with up to five calls that warm up.
+  BmwgMeasurement attempt_collective(const std::string& name, std::string_view operation, uint32_t ranks, Bytes size,
+                                     uint32_t iterations, std::vector<std::string> settings = {});
   BmwgMeasurement measure_collective(const std::string& name, std::string_view operation, uint32_t ranks, Bytes size,
                                      uint32_t iterations, std::vector<std::string> settings = {});
 
@@ -131,11 +133,17 @@ class BmwgBench {
   /// "leaf0.spine1".
   LinkBytes uplinks(const BmwgMeasurement& run) const;
 
+  /// Of a run of that name.
+  std::filesystem::path run_folder(const std::string& name) const { return context_.folder / name; }
   /// Prefix of traces for `workload.traces`, in the folder of the test.
   std::string trace_prefix(const std::string& name) const { return (context_.folder / name).string(); }
   bool has_hook(const std::string& name) const { return suite_.hooks.contains(name); }
+  /// "mirror: 'COMMAND'", as errors name a hook that there is.
+  std::string hook_text(const std::string& name) const;
   /// Throws Error(kRun) as run_hook does.
   void hook(const std::string& name) const;
+  /// The same, to its end also when the test is interrupted: what mends what another hook has broken.
+  void mending_hook(const std::string& name) const;
   /// What the command `counters` prints; null without one. Throws Error(kRun) where that is no JSON object.
   nlohmann::ordered_json counters() const;
   /// What the command `mirror` prints, which mirror_counts reads; null without one. Throws Error(kRun) likewise.

@@ -8,6 +8,10 @@
 #include <string_view>
 #include <utility>
 
+#include "emulator/input/tree.h"
+#include "emulator/input/units.h"
+#include "emulator/suite/suite.h"
+
 namespace rankwire {
 
 std::span<const BmwgTest> bmwg_catalogue() {
@@ -35,6 +39,21 @@ std::string fit_accelerators(const BmwgTest& test, const BmwgBench& bench, BmwgP
   if (ranks == asked) return {};
   parameters.set_count("accelerators", ranks);
   return fmt::format("{} accelerators were cut to {}: the hosts hold {}", asked, ranks, bench.npus());
+}
+
+void check_sizes(const BmwgTest& test, const BmwgSuite& suite, const BmwgBench& bench) {
+  if (test.refuses == nullptr) return;
+  for (const BmwgSuite::Override& item : suite.overrides) {
+    if (!selects(item.select, test.id)) continue;
+    for (const Tree::Entry& entry : item.parameters.entries) {
+      BmwgParameters parameters(test.parameters, false);
+      if (!is_size(entry.key) || !parameters.set(entry.key, entry.value)) continue;
+      for (const Bytes size : parameters.sizes(entry.key))
+        if (const std::string why = test.refuses(bench, size); !why.empty())
+          fail_at(entry.value.origin, "{}: {} of {}: {}", entry.key, print_quantity(size.count, kSizeScale), test.id,
+                  why);
+    }
+  }
 }
 
 CaseOutcome carry_out(const BmwgTest& test, BmwgBench& bench, const BmwgParameters& parameters) {

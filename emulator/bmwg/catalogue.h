@@ -34,9 +34,16 @@ struct BmwgTest {
   uint32_t (*ranks)(const BmwgBench& bench, const BmwgParameters& parameters) = nullptr;
   /// What the hook `mirror` is asked for, before and after each of its runs; empty: it is not.
   const char* mirrored = "";
-  /// Bytes that its sizes are multiples of: an element of a collective.
+  /// Bytes that its sizes are multiples of, but for those of messages: an element of a collective.
   uint32_t element = 1;
+  /// The parameter whose sizes are those of single messages, at most kLongestMessage; empty: none.
+  const char* messages = "";
+  /// Why a size of its parameters cannot be measured over these ports; empty: it can. Null: all can.
+  std::string (*refuses)(const BmwgBench& bench, Bytes size) = nullptr;
 };
+
+/// Of the messages of flows (`background[].size`).
+inline constexpr Bytes kLongestMessage(2'147'483'647);
 
 /// Of a float, which collectives move.
 inline constexpr uint32_t kElementBytes = 4;
@@ -44,6 +51,9 @@ inline constexpr uint32_t kElementBytes = 4;
 /// Sets `accelerators` of a test to those that take part. Returns what was asked for beyond them: "128 accelerators
 /// were cut to 8: the hosts hold 8", likewise of those of a list that are left out; empty: nothing.
 std::string fit_accelerators(const BmwgTest& test, const BmwgBench& bench, BmwgParameters& parameters);
+
+/// Throws Error(kInput) naming file, line and parameter where the suite gives a test a size that it refuses.
+void check_sizes(const BmwgTest& test, const BmwgSuite& suite, const BmwgBench& bench);
 
 /// Runs a test that lacks nothing. Throws what is no BmwgUndecided.
 CaseOutcome carry_out(const BmwgTest& test, BmwgBench& bench, const BmwgParameters& parameters);

@@ -27,20 +27,39 @@ std::vector<std::string> threshold_settings(const BmwgBench& bench, Bytes thresh
                       threshold.count + 1)};
 }
 
+/// Bytes of each packet that a queue is filled with, headers included.
+Bytes packet_on_the_line(const BmwgBench& bench) {
+  constexpr int64_t kHeaders = 100;  // at most: Ethernet with VLAN tag, IPv6, UDP, BTH, RETH, ICRC, FCS
+  return Bytes(bench.base().transport.mtu.value_or(4096) + kHeaders);
+}
+
+/// The two senders have one packet each under way at least, and as many as a flow may have, to four times the
+/// threshold.
+std::string refused_threshold(const BmwgBench& bench, Bytes threshold) {
+  constexpr int64_t kMostOutstanding = 65'536;
+  const int64_t packet = packet_on_the_line(bench).count;
+  const Bytes least(2 * packet), most(kMostOutstanding * packet / 2);
+  if (threshold < least)
+    return fmt::format("with packets of {} B it takes {} B or more, a packet of each of two senders", packet,
+                       least.count);
+  if (threshold > most)
+    return fmt::format("with packets of {} B it takes {} B or less, four times of which {} packets of two senders are",
+                       packet, most.count, kMostOutstanding);
+  return {};
+}
+
 /// A closed loop keeps a known number of bytes under way towards one port, so that its queue holds no more than that,
 /// whoever can look into it.
 void mark_at(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome, Bytes threshold) {
-  const Bytes packet(bench.base().transport.mtu.value_or(4096));
-  constexpr int64_t kHeaders = 100;  // of a packet, at most: Ethernet with VLAN tag, IPv6, UDP, BTH, RETH, ICRC, FCS
+  const Bytes packet = packet_on_the_line(bench);
   const std::string subject = print_quantity(threshold.count, kSizeScale);
   MeasuredCurve curve{"threshold " + subject, "bytes under way", "B", "ECN marking ratio", "of data packets", {}};
   double first_marked = 0, highest_clear = 0, marks_below = 0;
   std::optional<double> mirrored_below;
   for (const double part : {0.25, 0.5, 0.9, 1.25, 1.5, 2.0, 4.0}) {
-    const auto messages =
-        static_cast<uint32_t>(std::max(1.0, std::floor(part * static_cast<double>(threshold.count) / 2.0 /
-                                                       static_cast<double>(packet.count + kHeaders))));
-    const double under_way = 2.0 * messages * static_cast<double>(packet.count + kHeaders);
+    const auto messages = static_cast<uint32_t>(std::max(
+        1.0, std::floor(part * static_cast<double>(threshold.count) / 2.0 / static_cast<double>(packet.count))));
+    const double under_way = 2.0 * messages * static_cast<double>(packet.count);
     std::vector<std::string> settings = threshold_settings(bench, threshold);
     settings.push_back(kNoCongestionControl);
     settings.push_back(fmt::format("transport.window={}", messages));
@@ -49,7 +68,7 @@ void mark_at(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& ou
     const BmwgMeasurement run = bench.measure_flows(
         name,
         fmt::format("{{name: load, pattern: incast, from: [{}], to: {}, size: {}B, outstanding: {}}}",
-                    bench.port_names(0, 2), bench.port(2), packet.count, messages),
+                    bench.port_names(0, 2), bench.port(2), bench.base().transport.mtu.value_or(4096), messages),
         parameters.duration("duration"), std::move(settings));
     outcome.note(run, name);
     const MirrorCounts seen = mirror.since();
@@ -286,7 +305,10 @@ std::vector<BmwgTest> bmwg_congestion_tests() {
        },
        ecn,
        nullptr,
-       "marks where they are made"},
+       "marks where they are made",
+       1,
+       "",
+       refused_threshold},
       {"T3.pfc_incast",
        "PFC behavior under incast",
        "N ports send to one at line rate without congestion control",

@@ -214,7 +214,11 @@ std::vector<BmwgTest> bmwg_inference_tests() {
        {{"sizes", "1MiB,16MiB,64MiB,256MiB,1GiB", "64KiB,256KiB"}, {"duration", "60s", "20ms"}},
        lacks_two_ports,
        seconds_of_transfers,
-       kv_transfer},
+       kv_transfer,
+       nullptr,
+       "",
+       1,
+       "sizes"},
       {"I.disaggregated",
        "prefill and decode disaggregation",
        "half of the ranks compute prompts and send their KV cache to one of the other half, which decodes token by "
@@ -258,7 +262,11 @@ std::vector<BmwgTest> bmwg_inference_tests() {
        {{"ratios", "2,4,8,16", "2,4"}, {"size", "1MiB", "16KiB"}, {"duration", "60s", "50ms"}},
        lacks_burst_ports,
        seconds_of_durations,
-       bursty},
+       bursty,
+       nullptr,
+       "",
+       1,
+       "size"},
   };
 }
 

@@ -140,7 +140,8 @@ double seconds_of_two_jobs(const BmwgBench& bench, const BmwgParameters& paramet
                               2 * static_cast<double>(parameters.size("size").count), nccl_factor(each), bench.rate());
 }
 
-/// JCT of both jobs together, and each alone.
+/// JCT of both jobs together, and of the first alone. Each repetition has a seed of its own, by which its flows take
+/// their paths: the same for the job alone and beside the other.
 void interference(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   const uint32_t hosts = hosts_of(bench), each = hosts / 4;
   const Duration compute = parameters.durations("compute").front();
@@ -152,18 +153,19 @@ void interference(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcom
                        parameters.count("iterations"), where);
   };
   const auto length = Duration(static_cast<int64_t>(1e12 * seconds_of_two_jobs(bench, parameters, each)));
-  double alone = 0;
+  const uint32_t repetitions = parameters.count("repetitions");
+  std::vector<double> alone;  // of each repetition, milliseconds
   MeasuredCurve curve{"JCT interference factor", "overlap", "%", "factor", "", {}};
-  const auto jct = [&](const BmwgMeasurement& run) {
-    return run.summary().at("jobs").at(0).at("emulated").at("completion_time_ps").get<double>() * 1e-12;
+  const auto jct = [&](const std::string& what, const std::string& jobs, uint32_t repetition) {
+    const std::string name = fmt::format("{}-{}", what, repetition);
+    const BmwgMeasurement run =
+        bench.measure(name, {"workload=null", "jobs=[" + jobs + "]", fmt::format("seed={}", repetition)}, length);
+    outcome.note(run, name);
+    return run.summary().at("jobs").at(0).at("emulated").at("completion_time_ps").get<double>() * 1e-9;
   };
-  {
-    const BmwgMeasurement run = bench.measure(
-        "baseline", {"workload=null", "jobs=[" + job("first", overlapping(hosts, 0).first) + "]"}, length);
-    outcome.note(run, "baseline");
-    alone = run.completion();
-    outcome.add(measured("baseline JCT", alone * 1e3, "ms"));
-  }
+  for (uint32_t i = 1; i <= repetitions; ++i)
+    alone.push_back(jct("baseline", job("first", overlapping(hosts, 0).first), i));
+  outcome.repeated("baseline JCT", alone, "ms", "");
   for (const double overlap : parameters.shares("overlaps")) {
     if (!is_whole(overlap, each)) {
       outcome.anomaly(
@@ -172,16 +174,12 @@ void interference(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcom
       continue;
     }
     const Placement placement = overlapping(hosts, overlap);
-    const std::string name = fmt::format("overlap-{:.0f}", overlap * 100);
-    const BmwgMeasurement run = bench.measure(
-        name,
-        {"workload=null", "jobs=[" + job("first", placement.first) + ", " + job("second", placement.second) + "]"},
-        length);
-    outcome.note(run, name);
-    const double factor = jct(run) / alone;
-    outcome.add(
-        measured("JCT interference factor", factor, "", {}, {}, fmt::format("overlap {:.0f} %", overlap * 100)));
-    curve.points.push_back({overlap * 100, factor});
+    const std::string jobs = job("first", placement.first) + ", " + job("second", placement.second);
+    std::vector<double> factors;
+    for (uint32_t i = 1; i <= repetitions; ++i)
+      factors.push_back(jct(fmt::format("overlap-{:.0f}", overlap * 100), jobs, i) / alone.at(i - 1));
+    outcome.repeated("JCT interference factor", factors, "", fmt::format("overlap {:.0f} %", overlap * 100));
+    curve.points.push_back({overlap * 100, mean_of(factors)});
   }
   outcome.add(std::move(curve));
   if (!bench.has_fabric())
@@ -221,16 +219,17 @@ std::vector<BmwgTest> bmwg_job_tests() {
       {"T6.interference",
        "multi-tenant JCT interference",
        "a job alone, and beside another that shares a part of its leaves' spine links",
-       "JCT interference factor = JCT beside the other / JCT alone; not judged",
+       "JCT interference factor = JCT beside the other / JCT alone, the mean of the repetitions; not judged",
        "draft-calabria-bmwg-ai-fabric-training-bench-03, Multi-Tenant JCT Interference",
        "8 hosts or more, 16 for quarters, hosts 2n and 2n + 1 on one leaf",
        {{"compute", "10ms", "100us"},
         {"size", "256MB", "256KiB"},
         {"iterations", "100", "5"},
+        {"repetitions", "3", "2"},
         {"overlaps", "0%,25%,50%,75%", "0%,50%"}},
        lacks_leaves,
        [](const BmwgBench& bench, const BmwgParameters& p) {
-         return seconds_of_two_jobs(bench, p, hosts_of(bench) / 4) *
+         return seconds_of_two_jobs(bench, p, hosts_of(bench) / 4) * p.count("repetitions") *
                 static_cast<double>(1 + p.shares("overlaps").size());
        },
        interference},

@@ -65,16 +65,16 @@ MirrorCounts MirrorLook::look() const {
   try {
     return mirror_counts(printed);
   } catch (const Error& error) {
-    fail_run("mirror: {}", error.what());
+    fail_run("{}: {}", bench_.hook_text("mirror"), error.what());
   }
 }
 
 MirrorCounts MirrorLook::since() const {
+  const MirrorCounts after = look();
   try {
-    return mirrored_since(before_, look());
+    return mirrored_since(before_, after);
   } catch (const Error& error) {
-    const std::string_view text = error.what();
-    fail_run("{}{}", text.starts_with("mirror: ") ? "" : "mirror: ", text);
+    fail_run("{}: {}", bench_.hook_text("mirror"), error.what());
   }
 }
 

@@ -96,6 +96,11 @@ std::span<const ParameterType> parameter_types() {
   return kTypes;
 }
 
+bool is_size(std::string_view parameter) {
+  const auto type = std::ranges::find(kTypes, parameter, &ParameterType::name);
+  return type != kTypes.end() && (type->kind == Kind::kSizes || type->kind == Kind::kSize);
+}
+
 BmwgParameters::BmwgParameters(std::span<const ParameterDefault> defaults, bool quick) {
   for (const ParameterDefault& parameter : defaults)
     values_[parameter.name] = split_texts(quick ? parameter.quick : parameter.draft);

@@ -24,6 +24,8 @@ struct ParameterType {
   uint64_t most = 1'000'000;  ///< of counts
 };
 std::span<const ParameterType> parameter_types();
+/// Whether the values of a parameter are sizes. False for names that are none.
+bool is_size(std::string_view parameter);
 
 /// Of one test: what a parameter is unless the suite says otherwise, as the drafts have it and with `--quick`.
 struct ParameterDefault {

@@ -33,9 +33,12 @@ const Tree& bmwg_map(const Tree& value, std::string_view key) {
   return value;
 }
 
+/// A single text is the name of what it describes.
 std::map<std::string, std::string> free_texts(const Tree& value, std::string_view key) {
+  if (value.kind == Tree::Kind::kScalar && !value.text.empty()) return {{"name", value.text}};
+  if (value.kind != Tree::Kind::kMap) fail_at(value.origin, "{}: a text or 'key: value' lines are expected", key);
   std::map<std::string, std::string> texts;
-  for (const Tree::Entry& entry : bmwg_map(value, key).entries) texts[entry.key] = bmwg_text(entry.value, entry.key);
+  for (const Tree::Entry& entry : value.entries) texts[entry.key] = bmwg_text(entry.value, entry.key);
   return texts;
 }
 
@@ -66,13 +69,18 @@ std::map<std::string, std::string> read_hooks(const Tree& value) {
   return hooks;
 }
 
-/// A collective moves whole elements.
-void check_elements(const BmwgTest& test, const BmwgParameters& parameters, const Tree::Entry& entry) {
-  if (entry.key != "size" && entry.key != "sizes") return;
-  for (const Bytes size : parameters.sizes(entry.key))
-    if (size.count % test.element != 0)
+/// A collective moves whole elements, and messages have a longest one.
+void check_sizes(const BmwgTest& test, const BmwgParameters& parameters, const Tree::Entry& entry) {
+  if (!is_size(entry.key)) return;
+  const bool is_message = entry.key == test.messages;
+  for (const Bytes size : parameters.sizes(entry.key)) {
+    if (is_message && size > kLongestMessage)
+      fail_at(entry.value.origin, "{}: {} of {} is more than a message may have, {} B", entry.key,
+              print_quantity(size.count, kSizeScale), test.id, kLongestMessage.count);
+    if (!is_message && size.count % test.element != 0)
       fail_at(entry.value.origin, "{}: {} B of {} is not a whole number of elements of {} B (float)", entry.key,
               size.count, test.id, test.element);
+  }
 }
 
 /// Every parameter must mean something to one of the tests at least.
@@ -95,7 +103,7 @@ void check_override(const BmwgSuite::Override& item) {
       if (!selects(item.select, test.id)) continue;
       BmwgParameters parameters(test.parameters, false);
       const bool is_set = !is_own_key(entry.key) && parameters.set(entry.key, entry.value);
-      if (is_set) check_elements(test, parameters, entry);
+      if (is_set) check_sizes(test, parameters, entry);
       is_taken |= is_set;
       for (const ParameterDefault& parameter : test.parameters)
         if (std::ranges::find(known, parameter.name) == known.end()) known.emplace_back(parameter.name);

@@ -23,7 +23,8 @@ struct BmwgSuite {
   std::string name;
   std::filesystem::path base;         ///< configuration with the ports
   std::vector<std::string> settings;  ///< "key=value", of all runs
-  /// Free texts for the report: of the device (vendor, model, firmware, ...), of how it is cabled, and of the hosts.
+  /// Free texts for the report: of the device (vendor, model, firmware, ...), of how it is cabled, and of the hosts;
+  /// a text alone is the `name`.
   std::map<std::string, std::string> dut, topology, host;
   std::vector<Override> overrides;           ///< those later on hold
   std::map<std::string, std::string> hooks;  ///< link_down, link_up, counters: commands

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/kpis.h"
+#include "emulator/cli/host_facts.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/suite/suite.h"
 
@@ -104,7 +105,11 @@ struct BmwgSession {
   BmwgSession(const BmwgRequest& request, BmwgSuite read)
       : suite(std::move(read)),
         base(load_base(suite)),
-        runner([twin = request.twin](const BmwgRun& run) { return run_process(run, twin); }) {}
+        runner([twin = request.twin](const BmwgRun& run) { return run_process(run, twin); }) {
+    // In virtual time no traffic is there that a cable could be missed by.
+    if (request.twin)
+      for (const char* const hook : {"link_down", "link_up"}) suite.hooks.erase(hook);
+  }
 
   BmwgSuite suite;
   RunConfig base;
@@ -142,6 +147,7 @@ TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   static const std::atomic<bool> kGoesOn = false;
   const CaseContext nowhere{{}, kGoesOn};
   const BmwgBench bench = bench_for(nowhere, {});
+  check_sizes(test, session.suite, bench);
   made.lacks = test.lacks(bench, parameters);
   const std::string cut = made.lacks.empty() ? fit_accelerators(test, bench, parameters) : "";
   // Embedded switches tell by themselves what a mirrored port would.
@@ -257,6 +263,8 @@ uint64_t digest_of(std::string_view text) {
 
 std::map<std::string, std::string> properties_of(const BmwgRequest& request, const BmwgSession& session) {
   std::map<std::string, std::string> properties;
+  for (const auto& [key, value] : host_facts()) properties["host." + key] = value;
+  // What the suite says of its host comes instead.
   for (const auto& [group, texts] :
        {std::pair("dut", &session.suite.dut), {"topology", &session.suite.topology}, {"host", &session.suite.host}})
     for (const auto& [key, value] : *texts) properties[fmt::format("{}.{}", group, key)] = value;

@@ -8,7 +8,7 @@ namespace rankwire {
 namespace {
 
 // A signal handler can reach nothing but a global.
-std::atomic<bool> interrupted{false};
+std::atomic<bool> was_interrupted{false};
 std::atomic<uint32_t> asked{0};
 
 void on_inquiry(int) {
@@ -16,7 +16,7 @@ void on_inquiry(int) {
 }
 
 void on_signal(int signal) {
-  if (interrupted.exchange(true)) {
+  if (was_interrupted.exchange(true)) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
@@ -36,7 +36,7 @@ const std::atomic<bool>& interrupt_flag() {
     return true;
   }();
   static_cast<void>(installed);
-  return interrupted;
+  return was_interrupted;
 }
 
 void stop_files_on_signal() {
@@ -53,7 +53,7 @@ FilesStopOnSignal::~FilesStopOnSignal() {
 }
 
 void interrupt() {
-  interrupted.store(true);
+  was_interrupted.store(true);
 }
 
 const std::atomic<uint32_t>& inquiries() {

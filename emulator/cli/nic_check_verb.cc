@@ -10,8 +10,10 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "dataplane/dpdk/environment.h"
 #include "dataplane/dpdk/port.h"
+#include "dataplane/dpdk/presence.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/nic_replay.h"
 #include "emulator/input/units.h"
@@ -70,6 +72,7 @@ BenchScale scale_of(const NicCheckRequest& request) {
 /// A bench with whatever stands behind it.
 struct OpenBench {
   std::string nic;
+  std::string absent;  ///< why its agent cannot be asked: nothing else is open then; empty: it can
   std::map<std::string, std::string> properties;
   std::unique_ptr<EmulatedBench> emulated;
   RealClock clock;
@@ -83,11 +86,18 @@ struct OpenBench {
 };
 
 /// What is tested: the catalogue, or a recorded run.
-std::vector<TestCase> wanted_cases(const NicCheckRequest& request, const OpenBench& open) {
+std::vector<TestCase> catalogue_of(const NicCheckRequest& request, const OpenBench& open) {
   if (open.perftest) return perftest_catalogue(open.perftest.get());
   if (request.replay.empty()) return nic_catalogue(open.bench());
   return nic_tests(replay_cases(read_replayed_job(request.replay, request.rank, scale_of(request).largest)),
                    open.bench());
+}
+
+std::vector<TestCase> wanted_cases(const NicCheckRequest& request, const OpenBench& open) {
+  std::vector<TestCase> cases = catalogue_of(request, open);
+  if (open.absent.empty()) return cases;
+  for (TestCase& test : cases) test.run = [why = open.absent](const CaseContext&) { return CaseOutcome::error(why); };
+  return cases;
 }
 
 std::unique_ptr<OpenBench> open_emulated(const NicCheckRequest& request) {
@@ -99,6 +109,16 @@ std::unique_ptr<OpenBench> open_emulated(const NicCheckRequest& request) {
   open->properties = {{"dut.model", "emulated NIC"}};
   if (!request.mutant.empty()) open->properties["dut.planted fault"] = request.mutant;
   return open;
+}
+
+/// `model`: empty where it could not be asked for.
+std::map<std::string, std::string> properties_of(const NicCheckConfig& config, const std::string& model) {
+  std::map<std::string, std::string> properties = {
+      {"dut.address", fmt::format("{} ({})", to_string(config.nic_ip), to_string(config.nic_mac))},
+      {"topology.port", config.device},
+      {"topology.peer", fmt::format("{} ({})", to_string(config.peer.ip), to_string(config.peer.mac))}};
+  if (!model.empty()) properties["dut.model"] = model;
+  return properties;
 }
 
 std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
@@ -113,26 +133,39 @@ std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
   const BenchScale scale = scale_of(request);
   if (config.perftest && !request.replay.empty())
     fail_input("--replay: needs a NIC that is driven by nic.verbs or nic.agent, not by nic.perftest");
-  if (!config.perftest) open->driven = open_nic(config, scale.largest);
+  try {
+    if (!config.perftest) open->driven = open_nic(config, scale.largest);
+  } catch (const Error& error) {
+    // What is found of a configuration is the user's. What a suite that is resumed has found stays as it was.
+    if (config.agent.empty() || error.kind() == ErrorKind::kInput || request.run.resume) throw;
+    log_error(error.what());
+    open->nic = config.agent;
+    open->absent = error.what();
+    open->properties = properties_of(config, "");
+    return open;
+  }
   open->environment = std::make_unique<DpdkEnvironment>(DpdkOptions{.memory = kDpdkMemory, .devices = {config.device}});
   open->port = open_dpdk_port(*open->environment, config.device, {.mtu = config.mtu + kMostHeaderBytes});
+  const DevicePresence presence(config.device);
   open->clock.start();
   if (config.perftest) {
     open->nic = config.perftest->device;
     open->perftest = std::make_unique<PerftestBench>(config, *open->port, open->clock, [](const std::string& command) {
       fmt::print(stderr, "on the NIC's host: {}\n", command);
     });
+    open->perftest->watch([presence] { return presence.absence(); });
   } else {
     open->nic = open->driven->facts().name;
     open->real = std::make_unique<NicBench>(
         *open->driven, *open->port, open->clock,
         BenchOptions{
             .peer = config.peer, .line = config.rate, .limits = config.limits, .mtu = config.mtu, .scale = scale});
+    open->real->watch([presence, nic = open->driven.get()] {
+      const std::string absence = presence.absence();
+      return absence.empty() ? nic->vanished() : absence;
+    });
   }
-  open->properties = {{"dut.model", open->nic},
-                      {"dut.address", fmt::format("{} ({})", to_string(config.nic_ip), to_string(config.nic_mac))},
-                      {"topology.port", config.device},
-                      {"topology.peer", fmt::format("{} ({})", to_string(config.peer.ip), to_string(config.peer.mac))}};
+  open->properties = properties_of(config, open->nic);
   return open;
 }
 

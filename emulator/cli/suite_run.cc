@@ -75,6 +75,7 @@ int run_suite_cases(const std::vector<TestCase>& cases, const SuiteIdentity& ide
   require_tests_of_gates(gates, cases);
   RunFolder folder({request.out, identity.standard, request.resume || request.overwrite});
   for (const char* const file : kSuiteFiles) require_writable(folder.path() / file);
+  if (request.overwrite) folder.clear_all();
   folder.keep();
   SuiteOptions options{.name = identity.name,
                        .version = RANKWIRE_VERSION,

@@ -22,7 +22,7 @@ struct AlgorithmSyntax {
     throw ValueError(fmt::format("'{}' is not one of {}, nor the path of an algorithm's files, which has a '/'",
                                  scalar.text, names_of(suitable)));
   }
-  Json print(const AlgorithmChoice& choice) const {
+  ConfigJson print(const AlgorithmChoice& choice) const {
     return choice.algorithm == Algorithm::kCustom ? choice.files : std::string(to_string(choice.algorithm));
   }
 };

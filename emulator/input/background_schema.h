@@ -21,9 +21,9 @@ struct MessageSize {
       throw ValueError(fmt::format("{}; or a distribution: web_search, storage, or a file FILE.csv", error.what()));
     }
   }
-  Json print(const MessageSizeConfig& value) const {
+  ConfigJson print(const MessageSizeConfig& value) const {
     if (!value.published.empty()) return value.published;
-    return value.file.empty() ? size().print(value.fixed) : Json(value.file);
+    return value.file.empty() ? size().print(value.fixed) : ConfigJson(value.file);
   }
 
  private:

@@ -12,7 +12,7 @@ namespace rankwire {
 /// "7" or "4-7".
 struct Numbers {
   NumberRange parse(const Tree& scalar) const;
-  Json print(NumberRange value) const {
+  ConfigJson print(NumberRange value) const {
     if (value.first == value.last) return value.first;
     return fmt::format("{}-{}", value.first, value.last);
   }
@@ -21,13 +21,13 @@ struct Numbers {
 /// A number of 0 or more with up to three decimals, in thousandths.
 struct Thousandths {
   int64_t parse(const Tree& scalar) const;
-  Json print(int64_t value) const;
+  ConfigJson print(int64_t value) const;
 };
 
 /// A factor of 1 or more: "1.5", "2" or "3/2".
 struct Factor {
   Scale parse(const Tree& scalar) const;
-  Json print(Scale value) const { return print_fraction(value); }
+  ConfigJson print(Scale value) const { return print_fraction(value); }
 };
 
 /// A share above 0.
@@ -37,7 +37,7 @@ struct PositiveShare {
     if (share == 0) throw ValueError("must be above 0%");
     return share;
   }
-  Json print(uint32_t parts_per_million) const { return print_share(parts_per_million); }
+  ConfigJson print(uint32_t parts_per_million) const { return print_share(parts_per_million); }
 };
 
 inline Choice<std::string> device_names() {

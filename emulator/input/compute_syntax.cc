@@ -28,7 +28,7 @@ int64_t Thousandths::parse(const Tree& scalar) const {
   return *value;
 }
 
-Json Thousandths::print(int64_t value) const {
+ConfigJson Thousandths::print(int64_t value) const {
   if (value % 1'000 == 0) return value / 1'000;
   return fmt::format("{}.{:03}", value / 1'000, value % 1'000);
 }

@@ -20,7 +20,7 @@ struct ConfigurationVersion {
                                    version, kConfigurationVersion));
     return version;
   }
-  Json print(uint32_t version) const { return version; }
+  ConfigJson print(uint32_t version) const { return version; }
 };
 
 }  // namespace rankwire

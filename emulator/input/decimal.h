@@ -20,7 +20,7 @@ struct Decimal {
     }
     return value;
   }
-  Json print(double value) const { return value; }
+  ConfigJson print(double value) const { return value; }
 };
 
 }  // namespace rankwire

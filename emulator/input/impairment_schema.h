@@ -13,8 +13,8 @@ struct PacketNumberSyntax {
     if (scalar.text == "last") return {PacketNumber::kLast};
     return {Integer<uint32_t>{0, (1 << 23) - 1}.parse(scalar)};
   }
-  Json print(PacketNumber value) const {
-    return value.number == PacketNumber::kLast ? Json("last") : Json(value.number);
+  ConfigJson print(PacketNumber value) const {
+    return value.number == PacketNumber::kLast ? ConfigJson("last") : ConfigJson(value.number);
   }
 };
 

@@ -16,7 +16,9 @@ struct JobChoiceSyntax {
       return JobChoice(number().parse(scalar));
     return JobChoice(Name().parse(scalar));
   }
-  Json print(const JobChoice& value) const { return value.name.empty() ? Json(value.number) : Json(value.name); }
+  ConfigJson print(const JobChoice& value) const {
+    return value.name.empty() ? ConfigJson(value.number) : ConfigJson(value.name);
+  }
 
  private:
   static Integer<uint32_t> number() { return {0, MessageId::kMaxJobs - 1}; }

@@ -25,8 +25,9 @@ struct RankRangeSyntax {
       throw ValueError(fmt::format("'{}' ends before it begins; write {}-{}", scalar.text, last, first));
     return {first, last};
   }
-  Json print(const RankRange& value) const {
-    return value.first == value.last ? Json(value.first) : Json(fmt::format("{}-{}", value.first, value.last));
+  ConfigJson print(const RankRange& value) const {
+    return value.first == value.last ? ConfigJson(value.first)
+                                     : ConfigJson(fmt::format("{}-{}", value.first, value.last));
   }
 };
 
@@ -39,7 +40,7 @@ struct MicroCaseName {
     for (const MicroCase& micro : micro_cases()) known += fmt::format("{}{}", known.empty() ? "" : ", ", micro.name);
     throw ValueError(fmt::format("'{}' is not one of {}", scalar.text, known));
   }
-  Json print(const std::string& value) const { return value.empty() ? "none" : value; }
+  ConfigJson print(const std::string& value) const { return value.empty() ? "none" : value; }
 };
 
 inline Choice<ActionKind> listed_kinds() {

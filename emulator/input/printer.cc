@@ -6,7 +6,7 @@ namespace {
 
 class Printer {
  public:
-  explicit Printer(Json& object) : object_(object) { object_ = Json::object(); }
+  explicit Printer(ConfigJson& object) : object_(object) { object_ = ConfigJson::object(); }
 
   template <class T, class Syntax>
   void field(const char* key, const T& value, const Syntax& syntax) {
@@ -15,7 +15,7 @@ class Printer {
 
   template <class T, class Syntax>
   void list(const char* key, const std::vector<T>& values, const Syntax& syntax) {
-    Json& array = object_[key] = Json::array();
+    ConfigJson& array = object_[key] = ConfigJson::array();
     for (const T& value : values) array.push_back(syntax.print(value));
   }
 
@@ -32,7 +32,7 @@ class Printer {
 
   template <class T, class Describe>
   void items(const char* key, std::vector<T>& values, Describe describe) {
-    Json& array = object_[key] = Json::array();
+    ConfigJson& array = object_[key] = ConfigJson::array();
     for (T& value : values) {
       Printer keys(array.emplace_back());
       describe(keys, value);
@@ -59,7 +59,7 @@ class Printer {
   void texts(const char* key, const std::map<std::string, std::string>& values) { object_[key] = values; }
 
  private:
-  Json& object_;
+  ConfigJson& object_;
 };
 
 class KeyLister {
@@ -124,7 +124,7 @@ class KeyLister {
 
 std::string resolved_json(const RunConfig& config) {
   RunConfig copy = config;  // one description serves readers, which write, and printers
-  Json root;
+  ConfigJson root;
   Printer printer(root);
   describe_config(printer, copy);
   return root.dump(2);

@@ -11,7 +11,7 @@ struct OffOr {
   Integer<uint32_t> syntax;
 
   uint32_t parse(const Tree& scalar) const { return scalar.text == "off" ? 0 : syntax.parse(scalar); }
-  Json print(uint32_t value) const { return value == 0 ? Json("off") : syntax.print(value); }
+  ConfigJson print(uint32_t value) const { return value == 0 ? ConfigJson("off") : syntax.print(value); }
 };
 
 template <class Visitor>

@@ -38,7 +38,7 @@ SubnetConfig Subnet::parse(const Tree& scalar) const {
   return {*first, prefix};
 }
 
-Json Subnet::print(const SubnetConfig& value) const {
+ConfigJson Subnet::print(const SubnetConfig& value) const {
   return fmt::format("{}/{}", to_string(value.first), value.prefix_length);
 }
 
@@ -72,7 +72,7 @@ SourcePortConfig SourcePort::parse(const Tree& scalar) const {
   return {.rule = SourcePortRule::kFixed, .fixed = static_cast<uint16_t>(port)};
 }
 
-Json SourcePort::print(const SourcePortConfig& value) const {
+ConfigJson SourcePort::print(const SourcePortConfig& value) const {
   for (const auto& [word, rule] : kSourcePortRules)
     if (rule == value.rule) return std::string(word);
   return value.fixed;

@@ -21,7 +21,7 @@
 
 namespace rankwire {
 
-using Json = nlohmann::ordered_json;
+using ConfigJson = nlohmann::ordered_json;
 
 /// A whole number without a unit.
 template <class T>
@@ -35,7 +35,7 @@ struct Integer {
     }
     return static_cast<T>(value);
   }
-  Json print(T value) const { return value; }
+  ConfigJson print(T value) const { return value; }
 };
 
 /// A number with a unit of `scale`. `kMember` is the count of base units in T.
@@ -51,7 +51,7 @@ struct Quantity {
     }
     return value;
   }
-  Json print(T value) const { return text(value); }
+  ConfigJson print(T value) const { return text(value); }
   std::string text(T value) const { return print_quantity(value.*kMember, scale); }
 };
 
@@ -77,17 +77,17 @@ struct Flops {
     if (value == 0) throw ValueError(fmt::format("'{}' must be positive", scalar.text));
     return value;
   }
-  Json print(int64_t value) const { return print_quantity(value, kFlopsScale); }
+  ConfigJson print(int64_t value) const { return print_quantity(value, kFlopsScale); }
 };
 
 struct Fraction {
   Scale parse(const Tree& scalar) const { return parse_fraction(scalar.text); }
-  Json print(Scale value) const { return print_fraction(value); }
+  ConfigJson print(Scale value) const { return print_fraction(value); }
 };
 
 struct Share {
   uint32_t parse(const Tree& scalar) const { return parse_share(scalar.text); }
-  Json print(uint32_t parts_per_million) const { return print_share(parts_per_million); }
+  ConfigJson print(uint32_t parts_per_million) const { return print_share(parts_per_million); }
 };
 
 /// One of a few words. Of several words for one value the first is printed.
@@ -103,7 +103,7 @@ struct Choice {
     }
     throw ValueError(fmt::format("'{}' is not one of {}", scalar.text, known));
   }
-  Json print(const T& value) const {
+  ConfigJson print(const T& value) const {
     return std::string(std::ranges::find(words, value, &std::pair<std::string_view, T>::second)->first);
   }
 };
@@ -123,7 +123,9 @@ struct Or {
     if (scalar.text == word) return std::nullopt;
     return syntax.parse(scalar);
   }
-  Json print(const std::optional<Value>& value) const { return value ? syntax.print(*value) : Json(std::string(word)); }
+  ConfigJson print(const std::optional<Value>& value) const {
+    return value ? syntax.print(*value) : ConfigJson(std::string(word));
+  }
 };
 template <class Syntax>
 Or(const char*, Syntax) -> Or<Syntax>;
@@ -133,7 +135,7 @@ struct Text {
     if (scalar.text.empty()) throw ValueError("is empty");
     return scalar.text;
   }
-  Json print(const std::string& value) const { return value; }
+  ConfigJson print(const std::string& value) const { return value; }
 };
 
 /// What tables and pages call something: one line that a terminal shows as it is.
@@ -147,7 +149,7 @@ struct Name {
     if (name.size() > kLongest) throw ValueError(fmt::format("is longer than {} bytes", kLongest));
     return name;
   }
-  Json print(const std::string& value) const { return value; }
+  ConfigJson print(const std::string& value) const { return value; }
 };
 
 /// A name by which a folder is called.
@@ -158,13 +160,13 @@ struct FolderName {
       throw ValueError(fmt::format("'{}' is not the name of a folder, as which it stands below runs/", name));
     return name;
   }
-  Json print(const std::string& value) const { return value; }
+  ConfigJson print(const std::string& value) const { return value; }
 };
 
 /// "none" is the empty text.
 struct TextOrNone {
   std::string parse(const Tree& scalar) const { return scalar.text == "none" ? std::string() : Text().parse(scalar); }
-  Json print(const std::string& value) const { return value.empty() ? "none" : value; }
+  ConfigJson print(const std::string& value) const { return value.empty() ? "none" : value; }
 };
 
 /// A file name or prefix, made absolute from the folder of the file in which it is written.
@@ -173,7 +175,7 @@ struct FilePath {
     if (scalar.text.empty()) throw ValueError("is empty");
     return (scalar.origin.folder / scalar.text).lexically_normal().string();
   }
-  Json print(const std::string& value) const { return value; }
+  ConfigJson print(const std::string& value) const { return value; }
 };
 
 /// A path; "none" is the empty one.
@@ -181,7 +183,7 @@ struct FilePathOrNone {
   std::string parse(const Tree& scalar) const {
     return scalar.text == "none" ? std::string() : FilePath().parse(scalar);
   }
-  Json print(const std::string& value) const { return value.empty() ? "none" : value; }
+  ConfigJson print(const std::string& value) const { return value.empty() ? "none" : value; }
 };
 
 /// The path MTUs of InfiniBand (IBTA 1.2.1, 9.7.1), in bytes.
@@ -193,37 +195,37 @@ struct PathMtu {
     }
     throw ValueError(fmt::format("'{}' is not one of 256B, 512B, 1024B, 2048B, 4096B", scalar.text));
   }
-  Json print(uint32_t bytes) const { return fmt::format("{}B", bytes); }
+  ConfigJson print(uint32_t bytes) const { return fmt::format("{}B", bytes); }
 };
 
 /// "198.18.0.1/15" or "2001:db8::1/64": the first address to give away and the length of its subnet's prefix.
 struct Subnet {
   SubnetConfig parse(const Tree& scalar) const;
-  Json print(const SubnetConfig& value) const;
+  ConfigJson print(const SubnetConfig& value) const;
 };
 
 /// An IPv4 or IPv6 address.
 struct Ip {
   IpAddress parse(const Tree& scalar) const;
-  Json print(const IpAddress& value) const { return to_string(value); }
+  ConfigJson print(const IpAddress& value) const { return to_string(value); }
 };
 
 /// A rule for UDP source ports, or the port itself.
 struct SourcePort {
   SourcePortConfig parse(const Tree& scalar) const;
-  Json print(const SourcePortConfig& value) const;
+  ConfigJson print(const SourcePortConfig& value) const;
 };
 
 /// A unicast address that is not zero.
 /// "#rrggbb"; "auto" is the empty text.
 struct Color {
   std::string parse(const Tree& scalar) const;
-  Json print(const std::string& value) const { return value.empty() ? "auto" : value; }
+  ConfigJson print(const std::string& value) const { return value.empty() ? "auto" : value; }
 };
 
 struct Mac {
   MacAddress parse(const Tree& scalar) const;
-  Json print(MacAddress value) const { return to_string(value); }
+  ConfigJson print(MacAddress value) const { return to_string(value); }
 };
 
 }  // namespace rankwire

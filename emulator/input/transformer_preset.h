@@ -11,7 +11,7 @@ namespace rankwire {
 /// The name of a published model, whose dimensions stand for absent keys; "none" is the empty text.
 struct PublishedName {
   std::string parse(const Tree& scalar) const;
-  Json print(const std::string& value) const { return value.empty() ? "none" : value; }
+  ConfigJson print(const std::string& value) const { return value.empty() ? "none" : value; }
 };
 
 /// Writes the dimensions of the published model that the key `model` names to where `generate`, the map of a workload

@@ -166,6 +166,17 @@ std::vector<uint8_t> AgentNic::read_guard() {
                   [](const AgentJson& json) { return bytes_of(json); });
 }
 
+std::string AgentNic::vanished() {
+  // A lost agent answers nothing, which each request says.
+  if (!lost_.empty()) return {};
+  try {
+    ask({{"op", "describe"}});
+  } catch (const Error& error) {
+    return lost_.empty() ? error.what() : std::string();
+  }
+  return {};
+}
+
 std::vector<VerbsCounter> AgentNic::counters() {
   return field_of(address_, "counters", ask({{"op", "counters"}}), "counters", [](const AgentJson& json) {
     std::vector<VerbsCounter> counters;

@@ -35,6 +35,7 @@ class AgentNic final : public NicUnderTest {
   std::vector<uint8_t> read_memory(uint32_t offset, uint32_t bytes) override;
   std::vector<uint8_t> read_guard() override;
   std::vector<VerbsCounter> counters() override;
+  std::string vanished() override;
 
  private:
   /// Its answer. Throws Error(kRun) naming the agent. One that is lost is not asked again: the reason stays.

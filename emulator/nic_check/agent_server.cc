@@ -42,6 +42,7 @@ class AgentSession {
 
  private:
   AgentJson describe() {
+    if (const std::string vanished = nic_.vanished(); !vanished.empty()) fail_run("{}", vanished);
     const NicFacts& facts = nic_.facts();
     const NicRegion& region = nic_.region();
     return {{"name", facts.name},

@@ -1,6 +1,7 @@
 // What a case has seen and found so far, whatever the NIC is driven by.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,6 +32,9 @@ class CaseRecord {
   /// The longest time in this case in which rankwire did not look at the wire, because the machine did something else:
   /// so much later than it came may a frame be stamped, and be answered. 0 in virtual time.
   Duration longest_absence() const { return longest_absence_; }
+  /// `vanished` tells why what every case takes, such as rankwire's own port, is not there any more; empty: it is.
+  void watch(std::function<std::string()> vanished) { vanished_ = std::move(vanished); }
+  std::string vanished() const { return vanished_ ? vanished_() : std::string(); }
 
   // Verdicts. Each marks `frame` as decisive.
   [[noreturn]] void fail(std::optional<size_t> frame, const std::string& reason);
@@ -56,6 +60,7 @@ class CaseRecord {
 
  private:
   CaseOutcome outcome_;
+  std::function<std::string()> vanished_;
 };
 
 }  // namespace rankwire

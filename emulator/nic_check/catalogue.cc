@@ -7,6 +7,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/error.h"
+
 namespace rankwire {
 namespace {
 
@@ -53,13 +55,20 @@ CaseOutcome carry_out(const CaseOn<Bench>& test, Bench& bench, const CaseContext
     if (bench.log().left_out() > 0)
       outcome.anomalies.push_back(fmt::format("{} frames found no room in the capture", bench.log().left_out()));
   };
+  // What a NIC does, or leaves undone, says nothing of it where it cannot be seen.
+  const auto require_presence = [&bench] {
+    if (const std::string vanished = bench.vanished(); !vanished.empty()) fail_run("{}", vanished);
+  };
   try {
+    require_presence();
     CaseOutcome outcome = judge(test, bench, context.interrupted);
+    if (outcome.verdict != CaseVerdict::kSkipped) require_presence();
     keep_capture(outcome);
     bench.end();
     return outcome;
   } catch (const std::exception& error) {
-    CaseOutcome outcome = CaseOutcome::error(error.what());
+    const std::string vanished = bench.vanished();
+    CaseOutcome outcome = CaseOutcome::error(vanished.empty() ? error.what() : vanished);
     keep_capture(outcome);
     try {
       bench.end();

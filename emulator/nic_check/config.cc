@@ -130,7 +130,14 @@ NicCheckConfig read_nic_check_config(const std::filesystem::path& file) {
   if (const std::string wrong = wrong_address(config.agent); !config.agent.empty() && !wrong.empty())
     fail_key(tree, "nic.agent", "{}", wrong);
   if (!config.token.empty() && !token_file.empty()) fail_key(tree, "nic", "either 'token' or 'token_file' is expected");
-  if (!config.agent.empty()) config.token = agent_token(config.token, token_file);
+  if (!config.agent.empty()) {
+    try {
+      config.token = agent_token(config.token, token_file);
+    } catch (const Error& error) {
+      fail_key(tree, "nic.token_file", "{}", error.what());
+    }
+  }
+  if (!config.verbs.empty()) config.verbs_place = nearest(tree, "nic.verbs").origin.place + ": nic.verbs";
   need(tree, "nic.token_file", config.agent.empty() || !config.token.empty(),
        "a file with the token that the agent was started with; or 'token', or RANKWIRE_AGENT_TOKEN in the environment");
   if (config.limits.answer >= ack_timeout(config.limits.timeout_exponent))

@@ -31,6 +31,7 @@ struct NicCheckConfig {
   Nic peer;            ///< rankwire's end: MAC, address, prefix, VLAN
 
   std::string verbs;                       ///< RDMA device of this host; empty: the agent's
+  std::string verbs_place;                 ///< where that is written, for messages; may be empty
   std::string agent;                       ///< HOST:PORT
   std::optional<PerftestDriver> perftest;  ///< instead of either
   std::string token;                       ///< of the agent, wherever it was told; empty without one

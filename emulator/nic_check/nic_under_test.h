@@ -70,6 +70,9 @@ class NicUnderTest {
   /// RDMA port, `netdev.` of its network interface.
   virtual std::vector<VerbsCounter> counters() = 0;
 
+  /// Why it is not there any more, naming it; empty: it is, or there is no way to know.
+  virtual std::string vanished() { return {}; }
+
   /// Of a NIC that has no life of its own: does what is to be done at `now`.
   virtual void turn([[maybe_unused]] Time now) {}
   /// When it next does something by itself.

@@ -24,8 +24,14 @@ std::unique_ptr<NicUnderTest> open_verbs_nic(const std::string& device, const Ip
 }
 
 std::unique_ptr<NicUnderTest> open_nic(const NicCheckConfig& config, uint32_t largest) {
-  if (config.agent.empty())
-    return open_verbs_nic(config.verbs, config.nic_ip, config.gid_index, config.nic_mac, largest);
+  if (config.agent.empty()) {
+    try {
+      return open_verbs_nic(config.verbs, config.nic_ip, config.gid_index, config.nic_mac, largest);
+    } catch (const Error& error) {
+      if (config.verbs_place.empty()) throw;
+      throw Error(error.kind(), config.verbs_place + ": " + error.what());
+    }
+  }
   auto nic = std::make_unique<AgentNic>(config.agent, config.token);
   if (nic->facts().ip != config.nic_ip)
     fail_input("nic.ip: the agent's NIC is {} at {}, not at {}", nic->facts().name, to_string(nic->facts().ip),

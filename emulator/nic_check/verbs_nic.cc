@@ -1,9 +1,12 @@
 #include "emulator/nic_check/verbs_nic.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
 #include "base/error.h"
+#include "dataplane/verbs/sysfs.h"
 
 namespace rankwire {
 namespace {
@@ -99,6 +102,11 @@ std::vector<uint8_t> VerbsNic::read_memory(uint32_t offset, uint32_t bytes) {
 
 std::vector<uint8_t> VerbsNic::read_guard() {
   return {memory_.begin() + region_.bytes, memory_.end()};
+}
+
+std::string VerbsNic::vanished() {
+  if (std::ranges::binary_search(VerbsSysfs().devices(), device_)) return {};
+  return fmt::format("RDMA device {}: it is not there any more", device_);
 }
 
 std::vector<VerbsCounter> VerbsNic::counters() {

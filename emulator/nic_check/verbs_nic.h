@@ -31,6 +31,7 @@ class VerbsNic final : public NicUnderTest {
   std::vector<uint8_t> read_memory(uint32_t offset, uint32_t bytes) override;
   std::vector<uint8_t> read_guard() override;
   std::vector<VerbsCounter> counters() override;
+  std::string vanished() override;
 
  private:
   VerbsQueuePair& find(uint32_t queue_pair);

@@ -33,6 +33,11 @@ std::string measurement_text(const Measured& m) {
   return m.low || m.high ? fmt::format("{}, expected {}", value, bounds_text(m)) : value;
 }
 
+CaseVerdict shown_verdict(const CaseResult& result, const Measured& m) {
+  const bool is_doubted = result.outcome.verdict == CaseVerdict::kInconclusive && m.verdict == CaseVerdict::kPass;
+  return is_doubted ? CaseVerdict::kInconclusive : m.verdict;
+}
+
 std::string artefact_path(const CaseResult& result, const Artefact& artefact) {
   return result.folder.empty() ? artefact.file : result.folder + "/" + artefact.file;
 }

@@ -54,9 +54,9 @@ using DoubtedFigures = std::map<const nlohmann::ordered_json*, std::string>;
 /// The same of one gate and figures of another kind, which errors call so: "suite". Its `verdict` is a figure as others
 /// are. A gate that others than the doubted ones do not break already is inconclusive if it selects one of these; not
 /// what holds of an inconclusive test as it stands: `!= fail`, `== inconclusive`, and how many there are. Throws
-/// Error(kInput) where there is no such figure.
+/// Error(kInput) where there is no such figure. `paths`: what the gate's path stands for where that is no path itself.
 GateResult check_figure(const Gate& gate, const nlohmann::ordered_json& figures, std::string_view kind,
-                        const DoubtedFigures& doubted = {});
+                        const DoubtedFigures& doubted = {}, const std::vector<std::string>& paths = {});
 
 /// 1 where one is broken, else 3 where one is inconclusive, else 0.
 int exit_status(const std::vector<GateResult>& results);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -107,8 +108,11 @@ class GateCheck {
  public:
   GateCheck(const Gate& gate, const Json& document)
       : gate_(gate), document_(document), verdict_(verdict_word(document)), words_(words_of(gate)) {}
-  GateCheck(const Gate& gate, const Json& figures, std::string_view kind, const DoubtedFigures& doubted)
-      : gate_(gate), document_(figures), verdict_("ok"), words_(words_of(gate)), kind_(kind), doubted_(doubted) {}
+  GateCheck(const Gate& gate, const Json& figures, std::string_view kind, const DoubtedFigures& doubted,
+            const std::vector<std::string>& paths)
+      : gate_(gate), document_(figures), verdict_("ok"), words_(words_of(gate)), kind_(kind), doubted_(doubted) {
+    if (!paths.empty()) paths_ = paths;
+  }
 
   GateResult result() const {
     // Without repetitions it is that of iterations, which single operations tell.
@@ -118,8 +122,11 @@ class GateCheck {
       fail_input("{}: '{}' needs 'record.operations: all', without which nothing is known of single operations",
                  gate_.origin, gate_.path);
     try {
-      return weighed(
-          values_of_rows(select_metric(document_, gate_.path, kind_ == "run" ? "the summary" : "the " + kind_)));
+      std::vector<MetricValue> found;
+      for (const std::string& path : paths_)
+        std::ranges::move(select_metric(document_, path, kind_ == "run" ? "the summary" : "the " + kind_),
+                          std::back_inserter(found));
+      return weighed(values_of_rows(found));
     } catch (const Error& error) {
       // A run that ended early has not come to all of its figures.
       if (exit_status(verdict_) == 1) return absent();
@@ -266,6 +273,7 @@ class GateCheck {
   const Json& document_;
   std::string verdict_;
   GateWords words_;
+  std::vector<std::string> paths_ = {gate_.path};
   std::string kind_ = "run";  ///< whose figures they are
   DoubtedFigures doubted_ = {};
 };
@@ -292,8 +300,9 @@ std::vector<GateResult> check_gates(const std::vector<Gate>& gates, const Json& 
   return results;
 }
 
-GateResult check_figure(const Gate& gate, const Json& figures, std::string_view kind, const DoubtedFigures& doubted) {
-  return GateCheck(gate, figures, kind, doubted).result();
+GateResult check_figure(const Gate& gate, const Json& figures, std::string_view kind, const DoubtedFigures& doubted,
+                        const std::vector<std::string>& paths) {
+  return GateCheck(gate, figures, kind, doubted, paths).result();
 }
 
 CaseResult gate_case(const GateResult& result) {

@@ -57,6 +57,9 @@ std::vector<CaseResult> found_before(const SuiteOptions& options, const std::fil
   SuiteResult before = read_suite(file);
   if (before.name != options.name)
     fail_input("{}: is of '{}', not of '{}'; another --out is needed", file.string(), before.name, options.name);
+  // Nothing of it is continued, such as where the device could not be reached.
+  const bool is_of_errors_alone = before.count(CaseVerdict::kError) == before.cases.size();
+  if (is_of_errors_alone && before.properties != options.properties) return {};
   std::map<std::string, std::string> all = before.properties;
   all.insert(options.properties.begin(), options.properties.end());
   const auto value_of = [](const std::map<std::string, std::string>& properties, const std::string& key) {

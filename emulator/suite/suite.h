@@ -59,7 +59,8 @@ struct SuiteOptions {
 
 /// Runs the cases one after the other in this thread. What one throws is its verdict `error`, and the others go on.
 /// `suite.json` is whole after every case, also when the process is killed. Throws Error(kRun) when the folder cannot
-/// be written, Error(kInput) when it is to be resumed and belongs to another suite or has other properties.
+/// be written, Error(kInput) when it is to be resumed and belongs to another suite or, but for one in which all are
+/// errors, has other properties.
 SuiteResult run_suite(const std::vector<TestCase>& cases, const SuiteOptions& options,
                       const std::atomic<bool>& interrupted);
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "emulator/suite/metric_path.h"
 #include "emulator/suite/suite_sections.h"
 
 namespace rankwire {
@@ -111,6 +112,13 @@ std::optional<CaseVerdict> without_measurement(const CaseResult& result) {
   return std::nullopt;
 }
 
+GateResult of_missing(const Gate& gate, const std::string& path, const CaseResult& result, CaseVerdict verdict) {
+  const std::string& reason = result.outcome.reason;
+  return {gate, nullptr, verdict,
+          fmt::format("{}: {} is {}{}{}", path, result.id, name_of(result.outcome.verdict), reason.empty() ? "" : ": ",
+                      reason)};
+}
+
 /// What is missing because of what became of its test; absent: nothing tells why it is missing.
 std::optional<GateResult> excused(const Gate& gate, const SuiteResult& suite, const Json& figures,
                                   const SuiteKpis& kpis) {
@@ -126,12 +134,67 @@ std::optional<GateResult> excused(const Gate& gate, const SuiteResult& suite, co
     if (!is_its_kpi && !is_figure_of(gate.path, result.id)) continue;
     const std::optional<CaseVerdict> verdict = without_measurement(result);
     if (!verdict) continue;
-    const std::string& reason = result.outcome.reason;
-    return GateResult{gate, nullptr, *verdict,
-                      fmt::format("{}: {} is {}{}{}", gate.path, result.id, name_of(result.outcome.verdict),
-                                  reason.empty() ? "" : ": ", reason)};
+    return of_missing(gate, gate.path, result, *verdict);
   }
   return std::nullopt;
+}
+
+/// A gate on all tests whose ids a pattern selects: "T*" and "verdict" of "T*.verdict".
+struct GatedFamily {
+  std::string tests, figure;
+};
+
+/// Absent: the path names its test in full, or is of all tests.
+std::optional<GatedFamily> family_of(std::string_view path) {
+  const size_t dot = path.substr(0, path.find('[')).rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const std::string_view tests = path.substr(0, dot);
+  if (tests.find_first_of("*?") == std::string_view::npos) return std::nullopt;
+  return GatedFamily{std::string(tests), std::string(path.substr(dot + 1))};
+}
+
+bool has_figure(const Json& figures, const std::string& path) {
+  try {
+    select_metric(figures, path);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Whether a test that has not measured a figure of its family might have.
+bool might_measure(const CaseResult& result, const std::string& figure, const SuiteKpis& kpis) {
+  const auto known = kpis.find(result.id);
+  if (known != kpis.end())
+    return std::ranges::any_of(known->second, [&](const auto& kpi) { return figure.starts_with(kpi); });
+  return without_measurement(result) == CaseVerdict::kFail;
+}
+
+/// A family's gate, which all of its tests have to keep that measure the figure, one at least.
+GateResult check_family(const Gate& gate, const GatedFamily& family, const SuiteResult& suite, const Json& figures,
+                        const DoubtedFigures& doubted, const SuiteKpis& kpis) {
+  std::vector<std::string> paths, unknown;
+  std::optional<GateResult> missing, unlikely;
+  for (const CaseResult& result : suite.cases) {
+    if (!selects(family.tests, result.id)) continue;
+    const std::string path = result.id + "." + family.figure;
+    if (has_figure(figures, path)) {
+      paths.push_back(path);
+      continue;
+    }
+    unknown.push_back(path);
+    const std::optional<CaseVerdict> verdict = without_measurement(result);
+    if (!verdict) continue;
+    std::optional<GateResult>& kept = might_measure(result, family.figure, kpis) ? missing : unlikely;
+    if (!kept || kept->verdict == CaseVerdict::kInconclusive) kept = of_missing(gate, path, result, *verdict);
+  }
+  if (paths.empty() && unknown.empty())
+    fail_input("{}: '{}': no test of the suite is called '{}'", gate.origin, gate.path, family.tests);
+  if (paths.empty() && missing) return *std::move(missing);
+  if (paths.empty() && unlikely) return *std::move(unlikely);
+  GateResult result = check_figure(gate, figures, "suite", doubted, paths.empty() ? unknown : paths);
+  if (!missing || result.verdict == CaseVerdict::kFail) return result;
+  return missing->verdict == CaseVerdict::kFail || result.verdict == CaseVerdict::kPass ? *std::move(missing) : result;
 }
 
 }  // namespace
@@ -174,6 +237,10 @@ std::vector<GateResult> check_suite_gates(const std::vector<Gate>& gates, const 
   std::vector<GateResult> results;
   for (const Gate& gate : gates) {
     try {
+      if (const std::optional<GatedFamily> family = family_of(gate.path)) {
+        results.push_back(check_family(gate, *family, suite, figures, doubted, kpis));
+        continue;
+      }
       results.push_back(check_figure(gate, figures, "suite", doubted));
     } catch (const Error&) {
       std::optional<GateResult> missing = excused(gate, suite, figures, kpis);

@@ -30,7 +30,9 @@ nlohmann::ordered_json suite_figures(const SuiteResult& suite);
 /// check_gates on these figures. What an inconclusive test has measured, and that it has not passed, decides nothing:
 /// as check_figure says of doubted figures. A measurement that is not there of a test that was skipped or is
 /// inconclusive is inconclusive; of one that failed or could not be carried out, and of a suite that was interrupted, a
-/// failure. Throws Error(kInput), with the gate's origin, for a name that no test of the suite has.
+/// failure. A path in which `*` or `?` stand before its last dot is of all tests whose ids they select, as `selects`
+/// does, and that measure the figure. Throws Error(kInput), with the gate's origin, for a name that no test of the
+/// suite has.
 std::vector<GateResult> check_suite_gates(const std::vector<Gate>& gates, const SuiteResult& suite,
                                           const SuiteKpis& kpis = {});
 

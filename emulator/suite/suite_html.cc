@@ -86,8 +86,8 @@ std::string measurements_html(const CaseResult& result) {
   std::vector<std::vector<std::string>> rows;
   for (const Measured& m : result.outcome.measurements)
     rows.push_back({html_escaped(m.name), html_escaped(m.subject), html_escaped(value_text(m.value, m.unit)),
-                    m.low || m.high ? html_escaped(bounds_text(m)) : "-", verdict_html(name_of(m.verdict)),
-                    variation_text(m)});
+                    m.low || m.high ? html_escaped(bounds_text(m)) : "-",
+                    verdict_html(name_of(shown_verdict(result, m))), variation_text(m)});
   return table_html({"measured", "of", "#value", "expected", "verdict", "#variation"}, rows);
 }
 

@@ -72,7 +72,7 @@ std::string measurements(const CaseResult& result) {
   for (const Measured& m : result.outcome.measurements)
     text +=
         fmt::format("| {} | {} | {} | {} | {} |\n", plain(m.name), plain(m.subject), plain(value_text(m.value, m.unit)),
-                    plain(m.low || m.high ? bounds_text(m) : "-"), name_of(m.verdict));
+                    plain(m.low || m.high ? bounds_text(m) : "-"), name_of(shown_verdict(result, m)));
   return text;
 }
 

@@ -50,6 +50,22 @@ TEST_F(BmwgBenchTest, NothingIsSaidOfADeviceWhereTheGeneratorWasTooSlow) {
               ThrowsMessage<BmwgUndecided>(HasSubstr("deadline of 30 s passed, and the generator may")));
 }
 
+// Of packets of 4096 B and headers of 100 B: two of them, and 65536 x 4196 / 2.
+TEST_F(BmwgBenchTest, ThresholdsThatNoTrafficOfTheTestReachesAreRefused) {
+  const auto tests = bmwg_catalogue();
+  const BmwgTest& test = *std::ranges::find(tests, std::string_view("T3.ecn"), &BmwgTest::id);
+  const auto check = [&](const std::string& thresholds) {
+    const Origin origin{.place = "suite.yaml:4"};
+    BmwgSuite suite;
+    suite.overrides.push_back({"T3.*", read_yaml_text("thresholds: " + thresholds, {}), {}, origin});
+    check_sizes(test, suite, bench());
+  };
+  check("[8392B, 137494528B]");
+  EXPECT_THAT([&] { check("[100KB, 8391B]"); },
+              ThrowsMessage<Error>(HasSubstr("thresholds: 8391B of T3.ecn: with packets of 4196 B it takes 8392 B")));
+  EXPECT_THAT([&] { check("137494529B"); }, ThrowsMessage<Error>(HasSubstr("it takes 137494528 B or less")));
+}
+
 // Calls that all warmed up, or of which the record has no end.
 TEST_F(BmwgBenchTest, NoCallThatEndsIsAnErrorUnlessTheGeneratorWasTooSlow) {
   const auto call = [&](const char* fidelity) {

@@ -30,6 +30,7 @@ TEST(BmwgSuite, ReadsWhatALabWrites) {
 name: lab
 base: ../lab.yaml
 dut: {vendor: Acme, model: S9}
+topology: two leaves below one spine
 set: {transport.mtu: 1024B}
 hooks: {link_down: "ssh sw1 'shutdown port 3'", counters: "./counters.sh"}
 hook_patience: 3s
@@ -40,10 +41,25 @@ tests:
   EXPECT_EQ(suite.name, "lab");
   EXPECT_EQ(suite.base, (folder.path().parent_path() / "lab.yaml").lexically_normal());
   EXPECT_EQ(suite.dut.at("model"), "S9");
+  EXPECT_EQ(suite.topology.at("name"), "two leaves below one spine");
   EXPECT_THAT(suite.settings, ElementsAre("transport.mtu=1024B"));
   EXPECT_EQ(suite.hook_patience, std::chrono::seconds(3));
   ASSERT_EQ(suite.overrides.size(), 2u);
   EXPECT_THAT(suite.overrides[1].settings, ElementsAre("collectives.channels=2"));
+}
+
+TEST(BmwgSuite, TakesTheLongestMessagesAndWhatIsNone) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "b.yaml") << "workload: {generate: {layers: 1}}\nports: {count: 4}\n";
+  const BmwgSuite suite = read_text(folder, R"(
+name: x
+base: b.yaml
+tests:
+  - {select: I.kv_transfer, sizes: 2147483647B}
+  - {select: I.contention, size: 7B}
+  - {select: T1.burst, size: 8GiB}
+)");
+  EXPECT_EQ(suite.overrides.size(), 3u);
 }
 
 TEST(BmwgSuite, SaysWhereSomethingIsWrong) {
@@ -57,7 +73,8 @@ TEST(BmwgSuite, SaysWhereSomethingIsWrong) {
       {"name: ../x\nbase: b\n", "suite.yaml:1: name: '../x' is not the name of a folder"},
       {"name: [x]\nbase: b\n", "suite.yaml:1: name: a text is expected"},
       {"name: x\nbase: {}\n", "suite.yaml:2: base: a text is expected"},
-      {good + "dut: Acme\n", "suite.yaml:3: dut: 'key: value' lines are expected"},
+      {good + "dut: [Acme]\n", "suite.yaml:3: dut: a text or 'key: value' lines are expected"},
+      {good + "host:\n", "suite.yaml:3: host: a text or 'key: value' lines are expected"},
       {good + "dut: {model: [1]}\n", "model: a text is expected"},
       {good + "set: [a]\n", "set: 'key: value' lines are expected"},
       {good + "set: {ports.count: -4}\n", "suite.yaml:3: set: ports.count: '-4' is negative"},
@@ -81,6 +98,14 @@ TEST(BmwgSuite, SaysWhereSomethingIsWrong) {
       // What `transport.queue_pairs` takes.
       {good + "tests:\n  - {select: T1.throughput, queue_pairs: 257}\n",
        "suite.yaml:4: queue_pairs: 257 is not 1 .. 256"},
+      // What `background[].size` takes.
+      {good + "tests:\n  - {select: T1.throughput, sizes: [1MiB, 2147483648B]}\n",
+       "suite.yaml:4: sizes: 2GiB of T1.throughput is more than a message may have, 2147483647 B"},
+      {good + "tests:\n  - {select: I.bursts, size: 4GiB}\n", "suite.yaml:4: size: 4GiB of I.bursts is more than"},
+      // One is of dispatches, whose elements are floats, the other of transfers.
+      {good + "tests:\n  - {select: I.contention, sizes: 7B}\n",
+       "suite.yaml:4: sizes: 7 B of I.contention is not a whole number of elements of 4 B (float)"},
+      {good + "tests:\n  - {select: I.contention, size: 8GiB}\n", "size: 8GiB of I.contention is more than"},
       {good + "tests:\n  - {select: T1.throughput, duration: [1s, 2s]}\n", "duration: one value is expected"},
       {good + "tests:\n  - {select: T1.throughput, duration: 0s}\n", "a duration is above 0"},
       {good + "tests:\n  - {select: T1.throughput, resolution: 2}\n", "resolution:"},

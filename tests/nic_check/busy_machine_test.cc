@@ -26,6 +26,7 @@ class BusyClock final : public Clock {
  public:
   /// How long each look takes.
   void be_slow(Duration step) { step_ = step; }
+  void pass(Duration time) { now_ += time; }
   void be_away(Time from, Duration time) { from_ = from, away_ = time; }
   void start() noexcept override { now_ = Time(); }
   Time now() noexcept override {
@@ -63,6 +64,35 @@ class NoisyWire final : public ForwardingPort {
   const bool is_noisy_;
 };
 
+/// A wire on which each of rankwire's frames is given away long before rankwire goes on, so that what the NIC answers,
+/// and what it does when its timers have run out, is there by then.
+class StolenMoments final : public ForwardingPort {
+ public:
+  static constexpr Duration kStolen = milliseconds(16);
+
+  StolenMoments(FramePort& inner, EmulatedNic& nic, BusyClock& clock)
+      : ForwardingPort(inner), nic_(nic), clock_(clock) {}
+  size_t transmit(Time now, std::span<const Frame> frames) noexcept override {
+    const size_t n = inner_.transmit(now, frames);
+    for (int i = 0; i < 2; ++i) {
+      nic_.turn(clock_.now());
+      clock_.pass(kStolen);
+    }
+    nic_.turn(clock_.now());
+    return n;
+  }
+  /// Stamped with the time of the look, as of devices that have no stamps.
+  size_t receive(Time now, std::span<Frame> frames) noexcept override {
+    const size_t n = inner_.receive(now, frames);
+    for (Frame& frame : frames.first(n)) frame.arrival = now;
+    return n;
+  }
+
+ private:
+  EmulatedNic& nic_;
+  BusyClock& clock_;
+};
+
 class BusyMachine : public ::testing::Test {
  protected:
   static constexpr Bandwidth kLine{100'000'000'000};
@@ -73,7 +103,7 @@ class BusyMachine : public ::testing::Test {
 
   /// What comes of a case when rankwire is away `after` the case has begun.
   CaseOutcome check(const std::string& id, Duration after, Duration time, NicMutant mutant = NicMutant::kNone,
-                    bool is_noisy = false, Duration look = nanoseconds(200)) {
+                    bool is_noisy = false, Duration look = nanoseconds(200), bool is_stolen = false) {
     BusyClock clock;
     clock.be_slow(look);
     FramePool pool(8191, FramePool::kDefaultCapacity, PoolUse::kOneThread);
@@ -87,7 +117,9 @@ class BusyMachine : public ::testing::Test {
     peer.ip = kPeerIp;
     peer.prefix_length = 15;
     NoisyWire wire(*link.first, is_noisy);
-    NicBench bench(nic, wire, clock, {.peer = peer, .line = kLine, .limits = kLimits});
+    StolenMoments stolen(wire, nic, clock);
+    NicBench bench(nic, is_stolen ? static_cast<FramePort&>(stolen) : wire, clock,
+                   {.peer = peer, .line = kLine, .limits = kLimits});
     clock.start();
     clock.be_away(Time() + after, time);
     const testing::TemporaryFolder folder;
@@ -129,6 +161,20 @@ TEST_F(BusyMachine, EndsAWaitThoughEachLookTakesLong) {
   EXPECT_NE(slow.verdict, CaseVerdict::kPass) << slow.reason;
   const CaseOutcome watched = check("neighbour.requester.loss", {}, {}, NicMutant::kNone, false, milliseconds(2));
   EXPECT_NE(watched.verdict, CaseVerdict::kFail) << watched.reason;
+}
+
+// The repetition is there when rankwire goes on behind its RNR NAK, and did not come before it.
+TEST_F(BusyMachine, TakesNothingForEarlierThanWhatItFollows) {
+  const auto check_timer = [&](NicMutant mutant) {
+    return check("requester.rnr.timer", {}, {}, mutant, false, nanoseconds(200), true);
+  };
+  const CaseOutcome patient = check_timer(NicMutant::kNone);
+  EXPECT_EQ(patient.verdict, CaseVerdict::kPass) << patient.reason;
+  ASSERT_EQ(patient.measurements.size(), 1u);
+  EXPECT_GE(patient.measurements.front().value, 1.28);
+  // It repeats at once, but who was away for longer cannot know.
+  const CaseOutcome hasty = check_timer(NicMutant::kHastyAfterNotReady);
+  EXPECT_NE(hasty.verdict, CaseVerdict::kFail) << hasty.reason;
 }
 
 TEST_F(BusyMachine, HidesNoFault) {

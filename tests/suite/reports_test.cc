@@ -71,6 +71,18 @@ TEST(SuiteFiles, OneThatCannotBeWrittenTakesNoOtherWithIt) {
   EXPECT_TRUE(std::filesystem::is_regular_file(folder.path() / "suite.html"));
 }
 
+TEST(SuiteReports, ShowNothingOfAnInconclusiveTestAsAPass) {
+  SuiteResult suite = reported_suite();
+  // The first of its rows fails; the other one passes, of which nothing may be said.
+  EXPECT_THAT(suite_markdown(suite, "x"), HasSubstr("| pass |"));
+  suite.cases.front().outcome.verdict = CaseVerdict::kInconclusive;
+  for (const std::string& text : {suite_markdown(suite, "x"), suite_html(suite, "x")}) {
+    EXPECT_THAT(text, HasSubstr("inconclusive"));
+    EXPECT_THAT(text, ::testing::Not(HasSubstr("| pass |")));
+    EXPECT_THAT(text, ::testing::Not(HasSubstr("\"verdict-good\">pass")));
+  }
+}
+
 TEST(SuiteMarkdown, HasTheTestWithItsMeasurements) {
   const std::string text = suite_markdown(reported_suite(), "Bench of X");
   EXPECT_THAT(text, HasSubstr("# Bench of X\n\n**fail**: 0 pass, 1 fail,"));

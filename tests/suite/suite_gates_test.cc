@@ -107,6 +107,24 @@ TEST(SuiteGates, AreUnclearOfTestsThatWereSkippedAndBrokenOfErrors) {
   EXPECT_EQ(judged("T3.ecn.first_marked_at <= 1", cut).verdict, CaseVerdict::kFail);
 }
 
+TEST(SuiteGates, HoldFamiliesOfTestsAsTheyAreSelected) {
+  // Of T6.jct, T8.soak, T1.burst (skipped), T4.ecmp (error) and T6 (fail).
+  EXPECT_EQ(judged("T*.verdict != inconclusive").verdict, CaseVerdict::kPass);
+  EXPECT_EQ(judged("T*.verdict != error").text, "T4.ecmp.verdict: error is error");
+  EXPECT_EQ(judged("T6*.verdict == pass").text, "T6.verdict: fail is not pass");
+  EXPECT_EQ(judged("T?.s*.verdict == pass").verdict, CaseVerdict::kPass);
+  EXPECT_EQ(judged("count(T*.verdict) == 5").verdict, CaseVerdict::kPass);
+  // T6.jct and T8.soak measure it; whether the one that ended in an error would have is known or not.
+  const SuiteKpis kpis = {{"T4.ecmp", {"jfi"}}, {"T1.burst", {"burst"}}};
+  EXPECT_EQ(judged("max(T?.*.jct_ratio_p95) == 1.2", gated_suite(), kpis).verdict, CaseVerdict::kPass);
+  EXPECT_EQ(judged("T?.*.jct_ratio_p95 <= 2").text, "T4.ecmp.jct_ratio_p95: T4.ecmp is error: why");
+  EXPECT_EQ(judged("T?.*.jfi >= 0", gated_suite(), kpis).verdict, CaseVerdict::kFail);
+  EXPECT_EQ(judged("T1.*.burst_absorption >= 1").verdict, CaseVerdict::kInconclusive);
+  EXPECT_EQ(judged("T6.*.jct_mean[*].variation <= 2 %").verdict, CaseVerdict::kPass);
+  EXPECT_THAT(refusal("T9*.verdict == pass"), HasSubstr("g:1: 'T9*.verdict': no test of the suite is called 'T9*'"));
+  EXPECT_THAT(refusal("T6.*.jct_ratio_p96 <= 1"), HasSubstr("did you mean 'jct_ratio_p95'?"));
+}
+
 TEST(SuiteGates, AreUnclearOfInconclusiveTestsUnlessOthersBreakThem) {
   SuiteResult suite = gated_suite();
   suite.cases[1].outcome.verdict = CaseVerdict::kInconclusive;  // T8.soak, 1.1; T6.jct has 1.2 and 1.05

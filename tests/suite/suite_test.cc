@@ -206,6 +206,21 @@ TEST(Suite, KeepsAllEarlierResultsOnDiskWhileItIsResumed) {
   EXPECT_EQ(resumed.cases.at(2).stimulus, "twice as many frames");
 }
 
+// As where the device could not be reached, so that less was known of it.
+TEST(Suite, WhoseTestsAllEndedInErrorsIsBegunAnewWhereItHasOtherProperties) {
+  const TemporaryFolder folder;
+  const std::atomic<bool> interrupted = false;
+  std::vector<TestCase> cases = {ends_with("first", CaseVerdict::kError), ends_with("second", CaseVerdict::kError)};
+  SuiteOptions options{.name = "x", .folder = folder.path(), .resume = true};
+  run_suite(cases, options, interrupted);
+  options.properties = {{"dut.model", "a"}};
+  cases[0] = ends_with("first", CaseVerdict::kPass);
+  EXPECT_EQ(run_suite({cases[0]}, options, interrupted).cases.size(), 1u);
+  // Now there is something to be continued.
+  options.properties = {{"dut.model", "b"}};
+  EXPECT_THROW(run_suite(cases, options, interrupted), Error);
+}
+
 std::string suite_error(const std::filesystem::path& file) {
   try {
     read_suite(file);

@@ -1,11 +1,13 @@
 """The benchmarks of the IETF's drafts against a Linux bridge, reached over net_af_packet."""
 
 import json
+import signal
+import time
 import unittest
 
 from bmwg_device import BmwgDevice, tests
-from bridge import BridgeTest
-from rankwire import FAILED, rankwire
+from bridge import BridgeTest, ip
+from rankwire import FAILED, INCONCLUSIVE, OK, rankwire, start
 
 RATE = 200_000_000
 
@@ -64,6 +66,71 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
         self.assertEqual([case["verdict"] for case in cases.values()], ["skipped", "error", "error"])
         for test in ("T8.soak", "I.kv_transfer"):
             self.assertIn("there is no network interface rw0", cases[test]["reason"])
+
+    def hook(self, name, *commands):
+        file = self.folder / name
+        file.write_text("#!/bin/sh -e\n" + "".join(f"{command}\n" for command in commands), encoding="utf-8")
+        file.chmod(0o755)
+        return str(file)
+
+    def suite_of_cables(self, **parameters):
+        """Two bridges with a cable between them, and another one that the device falls back on 50 ms after a hook has pulled
+        that."""
+        link = ("-n", self.far, "link")
+        mtu = ("mtu", str(self.LINK_MTU))
+        ip(*link, "add", "br1", *mtu, "type", "bridge")
+        for cable in ("x", "y"):
+            ip(*link, "add", f"{cable}0", *mtu, "type", "veth", "peer", "name", f"{cable}1", *mtu)
+            ip(*link, "set", f"{cable}0", "master", "br0")
+            ip(*link, "set", f"{cable}1", "master", "br1", "up")
+        for up in ("x0", "br1"):
+            ip(*link, "set", up, "up")
+        for port in range(self.PORTS // 2, self.PORTS):
+            ip(*link, "set", f"dut{port}", "master", "br1")
+        command = " ".join(("ip", *link))
+        base = {"name": "x"} | self.base()
+        base["transport"] |= {"timeout": 14}
+        for port in base["ports"]:
+            port["rate"] = "40Mbps"
+        base["hosts"] |= {"npus": 1}
+        suite = {"name": "x", "base": "base.yaml",
+                 "hooks": {"link_down": self.hook("down", f"{command} set x0 down", "sleep 0.05", f"{command} set y0 up",
+                                                  f"touch {self.folder}/pulled"),
+                           "link_up": self.hook("up", f"{command} set y0 down", f"{command} set x0 up")},
+                 "tests": [{"select": "T7.link_failure", "size": "16KiB"} | parameters]}  # fmt: skip
+        for name, document in (("base", base), ("suite", suite)):
+            (self.folder / f"{name}.yaml").write_text(json.dumps(document), encoding="utf-8")
+        return ("bmwg", "run", self.folder / "suite.yaml", "--quick", "--yes", "--out", self.folder / "out",
+                "--only=T7.link_failure")  # fmt: skip
+
+    def assert_mended(self):
+        (cable,) = json.loads(ip("-n", self.far, "-j", "link", "show", "x0"))
+        self.assertIn("UP", cable["flags"])
+
+    def test_a_cable_is_pulled_while_calls_go_on(self):
+        # Of 5 ms each: far fewer calls than go on until the hook has ended.
+        process = rankwire(*self.suite_of_cables(iterations=5), prefix=self.inside())
+        self.assertIn(process.returncode, (OK, INCONCLUSIVE), process.stdout + process.stderr)
+        self.assert_mended()
+        (case,) = json.loads((self.folder / "out/suite.json").read_text(encoding="utf-8"))["cases"]
+        values = {m["name"]: m["value"] for m in case["measurements"]}
+        if not values:
+            self.skipTest(case["reason"])  # a machine that is too busy for any of it
+        # What was under way is lost, and the time-out of 4.096 us x 2^14 is longer than the 50 ms.
+        self.assertGreater(values["packets lost or sent again"], 0)
+        self.assertGreater(values["JCT overhead of the failure"], 50)
+        self.assertGreater(values["calls that came to their end"], 5)
+
+    def test_a_cable_is_mended_when_the_test_is_interrupted(self):
+        with start(*self.suite_of_cables(iterations=300), prefix=self.inside()) as process:
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not (self.folder / "pulled").exists():
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+        self.assertEqual(process.returncode, FAILED)
+        self.assertTrue((self.folder / "pulled").exists())
+        self.assert_mended()
 
     def assert_soak_was_seen(self, case):
         """Each sample's traffic has crossed the device."""

@@ -109,6 +109,9 @@ class Bmwg(RankwireTest):
         factors = self.values(cases["T6.interference"], "JCT interference factor")
         self.assertAlmostEqual(factors["overlap 0 %"], 1, 2)
         self.assertGreater(factors["overlap 50 %"], 1.2)
+        repeated = [m for m in cases["T6.interference"]["measurements"] if m["subject"] == "overlap 50 %"]
+        self.assertEqual([m["repetitions"] for m in repeated], [2])
+        self.assertIsNotNone(repeated[0]["variation"])
         # An iteration computes for 1 ms and moves 1.5 x 256 KiB at 1 Gbit/s.
         jct = self.values(cases["T6.jct"], "JCT")["C 1ms, S 256KiB, N 4"]
         ratio = self.values(cases["T6.jct"], "JCT ratio")["C 1ms, S 256KiB, N 4"]
@@ -224,6 +227,12 @@ class Bmwg(RankwireTest):
         self.assertIsNone(tests["T5.all_reduce"]["skipped"])
         self.assertAlmostEqual(tests["T5.all_reduce"]["seconds"], 2 * 320 * 1024 * 10 * 8 / 1e9, delta=0.001)
         self.assertAlmostEqual(plan("100Mbps")["T5.all_reduce"]["seconds"], 2 * 320 * 1024 * 10 * 8 / 1e8, delta=0.001)
+        # At 100 Mbit/s 50 messages of 64 KiB are longer than 50 ms, and those of 4 KiB are not; each in two directions and
+        # with two numbers of queue pairs, by 1 + log2(1 / 2 %), rounded up, steps of a search.
+        self.assertAlmostEqual(plan("100Mbps")["T1.throughput"]["seconds"], 2 * 2 * 7 * (0.05 + 50 * 65536 * 8 / 1e8),
+                               delta=0.001)  # fmt: skip
+        # Four samples of 50 ms, which are 4 calls of 2 x 64 KiB x 8 bit at 100 Mbit/s, and as many that warm up.
+        self.assertAlmostEqual(plan("100Mbps")["T8.soak"]["seconds"], 4 * 8 * 2 * 65536 * 8 / 1e8, delta=0.001)
         # 8 accelerators on four ports: what a list has is left out, one number is cut.
         self.assertIn("accelerators=2,4,8;", tests["T7.scale"]["stimulus"])
         self.assertIn("; 8 accelerators are left out: the hosts hold 4)", tests["T7.scale"]["stimulus"])
@@ -238,6 +247,21 @@ class Bmwg(RankwireTest):
         suite = self.suite("tests:\n  - {select: T7.scale, size: 4KiB}\n")
         plan = rankwire("bmwg", "plan", suite, "--quick", "--only", "T7.scale").stdout
         self.assertIn("(scaled down by --quick: accelerators=2,4,8; iterations=3; of the suite: size=4KiB)", plan)
+
+    def test_force_leaves_nothing_of_what_was_there(self):
+        out = self.folder / "out"
+        for left in ("cases/T1.burst/old", "collective.csv", "report.html", "run.sqlite", "mine.txt"):
+            (out / left).parent.mkdir(parents=True, exist_ok=True)
+            (out / left).write_text("x", encoding="utf-8")
+        process, _ = self.run_suite(self.suite("dut: S9 of Acme\n"), "--twin", "--only", "T2.*", "--force")
+        self.assertEqual(process.returncode, INCONCLUSIVE, process.stderr)
+        self.assertEqual(sorted(path.name for path in out.iterdir()),
+                         ["cases", "junit.xml", "mine.txt", "suite.html", "suite.json", "suite.md"])  # fmt: skip
+        self.assertEqual(list((out / "cases").iterdir()), [])
+        report = (out / "suite.md").read_text(encoding="utf-8")
+        self.assertIn("S9 of Acme", report)
+        self.assertIn("## Host configuration", report)
+        self.assertIn(os.uname().release, report)
 
     def test_counters_of_a_soak_are_curves(self):
         counters = self.folder / "counters"
@@ -278,7 +302,7 @@ class Bmwg(RankwireTest):
                            "tests:\n  - {select: T3.ecn, thresholds: 64KB, duration: 5ms}\n")  # fmt: skip
         process, cases = self.run_suite(suite, "--twin", "--only", "T3.ecn")
         self.assertEqual((process.returncode, cases["T3.ecn"]["verdict"]), (FAILED, "error"))
-        self.assertIn("mirror: it printed 'mark', which is none of packets, marked", cases["T3.ecn"]["reason"])
+        self.assertIn("mirror: 'echo {\\\"mark\\\": 1}': it printed 'mark', which is none of packets, marked", cases["T3.ecn"]["reason"])
 
     def test_an_interrupt_ends_a_hook_at_once(self):
         suite = self.suite("hooks: {counters: 'sleep 600'}\nhook_patience: 600s\n"

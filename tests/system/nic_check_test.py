@@ -2,10 +2,13 @@
 
 import json
 import socket
+import subprocess
+import sys
 import threading
 import unittest
 
 import pcapng
+from bridge import BridgeTest, ip
 from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire
 
 CONFIG = """\
@@ -100,8 +103,9 @@ limits: {{timeout_exponent: 10, answer: 2ms, quiet: 1ms}}
     FACTS = {"name": "fake0", "mac": "525400080001", "ip": "00000000000000000000ffffc6120001", "mtu": 4096, "reads": 4,
              "largest": 1 << 20, "region": {"address": 4096, "bytes": 4 << 20, "rkey": 7}}  # fmt: skip
 
-    def check_by_agent(self, facts, last, *only):
-        """By an agent that knows as much, of a NIC at which nothing arrives, and ends at request `last`."""
+    def check_by_agent(self, facts, last, *only, gone=None):
+        """By an agent that knows as much, of a NIC at which nothing arrives, and ends at request `last`. With `gone`
+        that is what it says of its NIC from the third time on that it is to describe it."""
         answers = {"hello": {"protocol": 1}, "describe": facts, "make_queue_pair": {"queue_pair": 101},
                    "poll": {"completions": []}, "counters": {"counters": {}}, "read_guard": {"data": ""}}  # fmt: skip
         listener = socket.create_server(("127.0.0.1", 0))
@@ -110,10 +114,14 @@ limits: {{timeout_exponent: 10, answer: 2ms, quiet: 1ms}}
         def serve():
             client, _ = listener.accept()
             with client, client.makefile("rwb") as lines:
+                described = 0
                 for number, line in enumerate(lines):
                     if number == last:
                         return
-                    lines.write(json.dumps(answers.get(json.loads(line)["op"], {})).encode() + b"\n")
+                    op = json.loads(line)["op"]
+                    described += op == "describe"
+                    is_gone = gone and op == "describe" and described > 2
+                    lines.write(json.dumps({"error": gone} if is_gone else answers.get(op, {})).encode() + b"\n")
                     lines.flush()
 
         port = listener.getsockname()[1]
@@ -146,6 +154,32 @@ limits: {{timeout_exponent: 10, answer: 2ms, quiet: 1ms}}
             told = (out / file).read_text(encoding="utf-8").count("the agent was lost before")
             self.assertGreaterEqual(told, len(verdicts) - first - 1, file)
 
+    def test_an_agent_that_cannot_be_reached_is_an_error_of_each_case(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+        file, out = self.folder / "agent.yaml", self.folder / "out"
+        file.write_text(self.AGENT.format(port=port), encoding="utf-8")
+        how = ("nic-check", file, "--yes", "--out", out, "--only", "requester.loss.*")
+        self.assert_one_line_error(rankwire(*how), FAILED, f"127.0.0.1:{port}")
+        cases = json.loads((out / "suite.json").read_text(encoding="utf-8"))["cases"]
+        self.assertGreater(len(cases), 5)
+        self.assertEqual({case["verdict"] for case in cases}, {"error"})
+        for report in ("junit.xml", "suite.md", "suite.html"):
+            self.assertIn(f"127.0.0.1:{port}", (out / report).read_text(encoding="utf-8"))
+        # What has been found stays.
+        self.assert_one_line_error(rankwire(*how, "--resume"), FAILED, f"127.0.0.1:{port}")
+        self.assertEqual(json.loads((out / "suite.json").read_text(encoding="utf-8"))["cases"], cases)
+
+    def test_a_nic_that_vanishes_is_an_error_of_each_case_after(self):
+        # Described when it is opened, before the first case, and behind it.
+        name, process = self.check_by_agent(self.FACTS, -1, "requester.loss.write.*", "responder.psn.*",
+                                            gone="RDMA device fake0: it is not there any more")  # fmt: skip
+        self.assertEqual(process.returncode, FAILED, process.stderr)
+        cases = json.loads((self.folder / "out/suite.json").read_text(encoding="utf-8"))["cases"]
+        self.assertGreater(len(cases), 3)
+        self.assertEqual({(case["verdict"], case["reason"]) for case in cases},
+                         {("error", f"{name}: RDMA device fake0: it is not there any more")})  # fmt: skip
+
     def test_what_is_wrong_with_an_agents_answers_is_named(self):
         for key, value, shown in (("mac", "52540008000", '"52540008000"'), ("ip", 7, "7"), ("mtu", "x", '"x"'),
                                   ("largest", -1, "-1"), ("region", [], "[]")):  # fmt: skip
@@ -161,7 +195,9 @@ limits: {{timeout_exponent: 10, answer: 2ms, quiet: 1ms}}
             ("ip: 10.8.0.1\n", "ip: nowhere\n", f"{file}:7", "nic.ip"),
             ("verbs: rxe0", "verb: rxe0", f"{file}:6", "verb"),
             ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n", "nic.token_file", "RANKWIRE_AGENT_TOKEN"),
-            ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token_file: absent\n", f"{self.folder}/absent"),
+            ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token_file: absent\n",
+             f"{file}:7: nic.token_file: {self.folder}/absent"),
+            ("verbs: rxe0", "verbs: no_such_device", f"{file}:6: nic.verbs: "),
             ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token: a\n  token_file: b\n", "'token' or 'token_file'"),
             ("  verbs: rxe0\n", "", f"{file}:5", "one of 'verbs', 'agent' and 'perftest' is needed"),
             ("  verbs: rxe0\n", "  verbs: rxe0\n  perftest: print\n", f"{file}:5",
@@ -196,6 +232,54 @@ limits: {{timeout_exponent: 10, answer: 2ms, quiet: 1ms}}
         self.assert_one_line_error(rankwire("agent", "--device", "rxe0"), USAGE, "--token-file")
         both = rankwire("agent", "--device", "rxe0", "--token", "a", "--token-file", "b")
         self.assertEqual(both.returncode, USAGE, both.stderr)
+
+
+# Prints its port, and deletes the wire's interface when a queue pair is made for the second time.
+VANISHING = """\
+import json, socket, subprocess, sys
+facts = json.loads(sys.argv[1])
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+made = 0
+with listener.accept()[0].makefile("rwb") as lines:
+    for line in lines:
+        op = json.loads(line)["op"]
+        if op == "make_queue_pair":
+            made += 1
+            if made == 2:
+                subprocess.run(["ip", "link", "delete", "rw0"], check=True)
+        answer = {"hello": {"protocol": 1}, "describe": facts, "make_queue_pair": {"queue_pair": 101},
+                  "poll": {"completions": []}, "counters": {"counters": {}}, "read_guard": {"data": ""}}.get(op, {})
+        lines.write(json.dumps(answer).encode() + b"\\n")
+        lines.flush()
+"""
+
+
+class NicCheckOverAPort(BridgeTest):
+    PORTS = 1
+
+    def test_a_port_that_vanishes_is_no_fault_of_the_nic(self):
+        ip("-n", self.near, "link", "set", "lo", "up")
+        agent = [*self.inside(), sys.executable, "-c", VANISHING, json.dumps(NicCheck.FACTS)]
+        with subprocess.Popen(agent, stdout=subprocess.PIPE, text=True) as process:
+            self.addCleanup(process.kill)
+            file = self.folder / "agent.yaml"
+            text = NicCheck.AGENT.format(port=int(process.stdout.readline()))
+            file.write_text(text.replace("net_ring0", '"net_af_packet0,iface=rw0"'), encoding="utf-8")
+            patterns = [word for pattern in ("requester.loss.write.*", "responder.drop.*", "responder.psn.*")
+                        for word in ("--only", pattern)]  # fmt: skip
+            checked = rankwire("nic-check", file, "--yes", "--out", self.folder / "out", *patterns,
+                               prefix=self.inside())  # fmt: skip
+        self.assertEqual(checked.returncode, FAILED, checked.stdout + checked.stderr)
+        suite = json.loads((self.folder / "out/suite.json").read_text(encoding="utf-8"))
+        self.assertFalse(suite["interrupted"])
+        first, *others = suite["cases"]
+        # Nothing arrives at this NIC in its first case either, in which the port is there.
+        self.assertEqual(first["verdict"], "fail")
+        self.assertGreater(len(others), 3)
+        for case in others:
+            self.assertEqual(case["verdict"], "error", case)
+            self.assertIn("iface=rw0: there is no network interface rw0 any more", case["reason"])
 
 
 if __name__ == "__main__":
