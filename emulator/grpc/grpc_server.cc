@@ -110,6 +110,15 @@ const std::map<std::string, Method, std::less<>>& methods() {
   return all;
 }
 
+/// A message whose first field are these bytes: protobuf's JSON would have them in base64.
+std::string bytes_field(const std::string& bytes) {
+  std::string message = "\x0a";  // field 1, of a length that follows
+  size_t rest = bytes.size();
+  for (; rest > 0x7F; rest >>= 7) message += static_cast<char>((rest & 0x7F) | 0x80);
+  message += static_cast<char>(rest);
+  return message + bytes;
+}
+
 std::string bytes_of(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
   std::string bytes;
@@ -157,6 +166,9 @@ class Openapi final : public GrpcServer, private grpc::CallbackGenericService {
 
   std::string answer(const std::string& name, const std::string& request) {
     if (name == kReflection) return model_.reflect(request);
+    if (name == "/otg.Openapi/GetCapture")
+      return bytes_field(
+          service_.get_capture(field(model_.json_of("otg.GetCaptureRequest", request), "capture_request")));
     const auto method = methods().find(name);
     if (method == methods().end()) throw ServeError(501, fmt::format("{} is not served", name));
     const Json json = model_.json_of(method->second.request_type, request);

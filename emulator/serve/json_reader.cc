@@ -76,6 +76,14 @@ std::optional<uint64_t> JsonReader::number(const char* field, uint64_t least, ui
   return std::nullopt;
 }
 
+std::optional<bool> JsonReader::flag(const char* field) {
+  const nlohmann::json* value = take(field);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_boolean()) return value->get<bool>();
+  fail(field, "is neither true nor false");
+  return std::nullopt;
+}
+
 std::vector<std::string> JsonReader::texts(const char* field) {
   const nlohmann::json* value = take(field);
   if (value == nullptr) return {};

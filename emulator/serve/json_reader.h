@@ -35,6 +35,8 @@ class JsonReader {
   std::optional<std::string> choice(const char* field, std::initializer_list<std::string_view> names);
   /// A number, or a string with one, as protobuf writes 64 bits, from `least` to `most`.
   std::optional<uint64_t> number(const char* field, uint64_t least, uint64_t most);
+  /// Absent when it is not there or wrong.
+  std::optional<bool> flag(const char* field);
   /// Texts of a list; empty when it is not there.
   std::vector<std::string> texts(const char* field);
   /// Objects of a list; empty when it is not there.

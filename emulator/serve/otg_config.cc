@@ -38,6 +38,7 @@ class ConfigReader {
       read_workload(*workload);
     } else {
       read_ports(root);
+      read_captures(root);
       for (JsonReader& device : root.objects("devices")) read_device(device);
       if (std::optional<JsonReader> stateful = root.object("stateful_flows")) read_stateful(*stateful);
       if (config_.flows.empty()) root.fail("stateful_flows.rocev2", "no flow is there, nor 'ai_workload'");
@@ -93,6 +94,31 @@ class ConfigReader {
       layer1.only("ieee_media_defaults", true);
       layer1.only("auto_negotiate", true);
       layer1.end();
+    }
+  }
+
+  void read_captures(JsonReader& root) {
+    std::set<size_t> named;
+    for (JsonReader& capture : root.objects("captures")) {
+      constexpr uint64_t kMostPacket = 65535;
+      name_of(capture);
+      CaptureSettings settings;
+      settings.filters = read_capture_filters(capture);
+      settings.overwrites = capture.flag("overwrite").value_or(true);
+      if (const std::optional<uint64_t> size = capture.number("packet_size", 1, kMostPacket))
+        settings.packet_size = static_cast<uint32_t>(*size);
+      settings.is_pcapng = capture.choice("format", {"pcap", "pcapng"}).value_or("pcap") == "pcapng";
+      const std::vector<std::string> names = capture.texts("port_names");
+      if (names.empty()) capture.fail("port_names", "is required");
+      for (const std::string& name : names) {
+        const std::optional<size_t> port = port_of_one(capture, "port_names", name, named);
+        if (!port) continue;
+        OtgPort& one = config_.ports[*port];
+        if (one.location != "ring" && one.location != "memory")
+          capture.fail("port_names", fmt::format("port '{}' is no port of the embedded switch, which captures", name));
+        one.capture = settings;
+      }
+      capture.end();
     }
   }
 

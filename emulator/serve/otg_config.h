@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/serve/json_reader.h"
+#include "emulator/serve/port_capture.h"
 
 namespace rankwire {
 
@@ -18,6 +19,7 @@ struct OtgPort {
   std::optional<uint64_t> speed;  ///< bit/s; absent: rankwire's default
   std::string address;            ///< of its device's IPv4 interface; empty: it has none
   std::string ethernet;           ///< name of the interface beneath that
+  std::optional<CaptureSettings> capture = {};
 };
 
 /// A RoCEv2 peer: the queue pairs from one port to one address.

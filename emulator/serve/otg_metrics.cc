@@ -58,9 +58,9 @@ void check_names(JsonReader& request, const char* field, const std::vector<std::
       request.fail(fmt::format("{}[{}]", field, i), fmt::format("nothing is called '{}'", names[i]));
 }
 
-constexpr std::array<std::string_view, 11> kPortColumns = {
-    "transmit", "location",       "link",           "frames_tx",     "frames_rx",    "bytes_tx",
-    "bytes_rx", "frames_tx_rate", "frames_rx_rate", "bytes_tx_rate", "bytes_rx_rate"};
+constexpr std::array<std::string_view, 12> kPortColumns = {
+    "transmit", "location", "link",           "capture",        "frames_tx",     "frames_rx",
+    "bytes_tx", "bytes_rx", "frames_tx_rate", "frames_rx_rate", "bytes_tx_rate", "bytes_rx_rate"};
 constexpr std::array<std::string_view, 20> kQueuePairColumns = {"flow_name",
                                                                 "port_tx",
                                                                 "port_rx",
@@ -136,6 +136,7 @@ class Answerer {
   Json port_row(const OtgPort& port) const {
     Json row{{"name", port.name}, {"link", "up"}, {"transmit", transmit_of(now_)}};
     if (!port.location.empty()) row["location"] = port.location;
+    if (port.capture) row["capture"] = now_.capturing.contains(port.name) ? "started" : "stopped";
     const auto found = now_.ports.find(port.name);
     const PortFigures now = found == now_.ports.end() ? PortFigures() : found->second;
     row.update({{"frames_tx", now.frames_tx},

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct RunFigures {
   std::map<std::string, PortFigures> ports;  ///< by name; empty before it has begun
   std::map<std::string, FlowFigures> flows;  ///< by name; empty before it has ended
   nlohmann::json jobs = nlohmann::json::array();
+  std::set<std::string> capturing = {};  ///< names of ports
 };
 
 /// Of a run that goes on, from what its page is told.

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -32,6 +34,8 @@ class OtgService {
   nlohmann::json set_control_state(const nlohmann::json& state);
   nlohmann::json get_metrics(const nlohmann::json& request);
   nlohmann::json get_states(const nlohmann::json& request);
+  /// A file, in the format that the configuration says.
+  std::string get_capture(const nlohmann::json& request);
   nlohmann::json get_version();
 
   /// Puts a run behind those that wait, and says how it is.
@@ -49,6 +53,10 @@ class OtgService {
   Plan plan(const nlohmann::json& config);
   nlohmann::json set_traffic(JsonReader& traffic);
   nlohmann::json set_protocol(JsonReader& protocol);
+  nlohmann::json set_port(JsonReader& port);
+  void start_capture(const std::string& port);
+  void stop_capture(const std::string& port);
+  const OtgPort& capturing_port(JsonReader& request, const char* field, const std::string& name) const;
   void start();
   void stop();
   RunFigures figures();
@@ -66,6 +74,12 @@ class OtgService {
   std::string run_;                   // started of it last; empty: none
   std::optional<RunFigures> final_;   // of it
   std::optional<RunFigures> before_;  // an earlier look at it
+  /// Of a port, since its capture was started last; `from` and `to` are run times in picoseconds of the run.
+  struct Capture {
+    bool is_on = true;
+    uint64_t from = 0, to = UINT64_MAX;
+  };
+  std::map<std::string, Capture> captures_;  // by port
 };
 
 /// The model's error.

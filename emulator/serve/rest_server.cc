@@ -28,7 +28,7 @@ using Json = nlohmann::json;
 constexpr std::chrono::seconds kRequestTime{120};
 constexpr std::chrono::milliseconds kBetweenStates{500};
 constexpr size_t kMostViewers = 8;
-constexpr const char* kJson = "application/json";
+constexpr const char *kJson = "application/json", *kBinary = "application/octet-stream";
 
 void send_json(httplib::Response& response, int status, const Json& json) {
   response.status = status;
@@ -120,8 +120,11 @@ class RestServer::Site {
     };
     for (const auto& [name, operation] : kOperations)
       if (request.path == name) return send(response, (service_.*operation)(json_of(request, body)));
-    for (const char* name : {"/control/action", "/monitor/capture"})
-      if (request.path == name) throw ServeError(501, fmt::format("{} is not served", name));
+    if (request.path == "/monitor/capture") {
+      response.set_content(service_.get_capture(json_of(request, body)), kBinary);
+      return true;
+    }
+    if (request.path == "/control/action") throw ServeError(501, "/control/action is not served");
     if (path.size() < 2 || path[0] != "rankwire") return false;
     if (path.size() == 3 && path[1] == "files") return take_file(path[2], request, response, body);
     if (path[1] != "runs") return false;
@@ -187,13 +190,12 @@ class RestServer::Site {
   static bool send_file(const std::filesystem::path& path, httplib::Response& response) {
     auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
     const auto size = static_cast<size_t>(std::filesystem::file_size(path));
-    response.set_content_provider(
-        size, "application/octet-stream", [file](size_t from, size_t most, httplib::DataSink& sink) {
-          std::string piece(std::min<size_t>(most, 64 << 10), '\0');
-          file->seekg(static_cast<std::streamoff>(from));
-          file->read(piece.data(), static_cast<std::streamsize>(piece.size()));
-          return file->gcount() > 0 && sink.write(piece.data(), static_cast<size_t>(file->gcount()));
-        });
+    response.set_content_provider(size, kBinary, [file](size_t from, size_t most, httplib::DataSink& sink) {
+      std::string piece(std::min<size_t>(most, 64 << 10), '\0');
+      file->seekg(static_cast<std::streamoff>(from));
+      file->read(piece.data(), static_cast<std::streamsize>(piece.size()));
+      return file->gcount() > 0 && sink.write(piece.data(), static_cast<size_t>(file->gcount()));
+    });
     return true;
   }
 

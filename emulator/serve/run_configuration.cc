@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,20 @@ uint64_t payload_rate(const OtgFlow& flow, uint64_t speed, uint64_t flows, const
   const Bytes message(static_cast<int64_t>(flow.message));
   return static_cast<uint64_t>(line * static_cast<double>(message.count) /
                                static_cast<double>(on_line(verb, message, mtu).count));
+}
+
+/// How much of each frame is captured, so that every port has what it wants; absent: none captures.
+std::optional<uint32_t> captured_length(const OtgConfig& config) {
+  constexpr uint32_t kLeast = 64, kMost = 16384;  // of record.capture_length
+  std::optional<uint32_t> length;
+  for (const OtgPort& port : config.ports) {
+    if (!port.capture) continue;
+    uint32_t wanted = std::clamp(port.capture->packet_size.value_or(kMost), kLeast, kMost);
+    for (const FrameField& field : port.capture->filters)
+      wanted = std::max(wanted, std::min(kMost, field.offset / 8 + static_cast<uint32_t>(field.bits.size()) / 8 + 2));
+    length = std::max(length.value_or(0), wanted);
+  }
+  return length;
 }
 
 /// Sections that say what is run and on what. Others reach beyond the run: into DPDK, the machine, or other programs.
@@ -122,6 +137,8 @@ std::string run_configuration(const OtgConfig& config, std::chrono::seconds long
                   {"background", OrderedJson::array()},
                   {"transport", {{"mtu", fmt::format("{}B", mtu)}, {"verb", config.verb}}},
                   {"run", {{"deadline", fmt::format("{}s", longest.count() + 60)}}}};
+  if (const std::optional<uint32_t> length = captured_length(config))
+    run["record"] = {{"capture", fmt::format("{}B", kCaptureMemory)}, {"capture_length", fmt::format("{}B", *length)}};
   if (!config.mac.empty()) run["addresses"]["mac"] = config.mac;
   for (const OtgPort& port : config.ports) {
     run["ports"].push_back({{"name", port.name}, {"device", port.location}});

@@ -55,6 +55,34 @@ TEST(OtgConfig, PortsStandInTheOrderOfTheirAddresses) {
   EXPECT_EQ(config.peers[0].port, 1u);
 }
 
+TEST(OtgConfig, CapturesAreOfPorts) {
+  Json request = two_ports();
+  request["captures"] = Json::parse(R"([{"name": "c", "port_names": ["b"], "format": "pcapng", "packet_size": 100}])");
+  RequestErrors errors;
+  const auto record_of = [&] {
+    return Json::parse(run_configuration(read_otg_config(request, errors), std::chrono::seconds(1)))["record"];
+  };
+  EXPECT_EQ(record_of(), Json::parse(R"({"capture": "268435456B", "capture_length": "100B"})"));
+  const OtgConfig config = read_otg_config(request, errors);
+  EXPECT_THAT(errors, IsEmpty());
+  ASSERT_TRUE(config.ports[0].capture);  // b
+  EXPECT_TRUE(config.ports[0].capture->is_pcapng);
+  EXPECT_TRUE(config.ports[0].capture->overwrites);
+  EXPECT_FALSE(config.ports[1].capture);
+  // Of both what the longer one needs: whole frames.
+  request["captures"].push_back(Json::parse(R"({"name": "d", "port_names": ["a"]})"));
+  EXPECT_EQ(record_of()["capture_length"], "16384B");
+  request["captures"][1]["port_names"] = {"b", "x"};
+  request["captures"][1]["packet_size"] = 0;
+  request["ports"][1]["location"] = "mlx5_0";
+  EXPECT_THAT(errors_of(request),
+              ElementsAre(HasSubstr("captures[0].port_names: port 'b' is no port of the embedded switch"),
+                          HasSubstr("captures[1].packet_size: is no number from 1"),
+                          HasSubstr("captures[1].port_names: port 'b' has an entry already"),
+                          HasSubstr("captures[1].port_names: port 'b' is no port of the embedded switch"),
+                          HasSubstr("captures[1].port_names: no port is called 'x'")));
+}
+
 TEST(OtgConfig, BecomesAConfigurationWithAnEntryAFlow) {
   RequestErrors errors;
   const Json run = Json::parse(run_configuration(read_otg_config(two_ports(), errors), std::chrono::seconds(10)));

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 from rankwire import SOURCE
-from serving import PATIENCE, ServeTest, otg, transmit
+from serving import PATIENCE, ServeTest, capture, otg, packets_of, transmit
 
 DEBIAN = "/usr/lib/python3/dist-packages"
 
@@ -52,11 +52,14 @@ class GrpcTest(ServeTest):
         with self.serve() as server, self.grpc.insecure_channel(server.where["grpc"]) as channel:
             version = self.call(channel, "GetVersion", empty_pb2.Empty(), otg_pb2.GetVersionResponse).version
             self.assertEqual(version.api_spec_version, server.get("/capabilities/version")[1]["api_spec_version"])
-            config = json_format.ParseDict({"config": otg()}, otg_pb2.SetConfigRequest())
+            config = json_format.ParseDict({"config": otg(captures=[{"name": "c", "port_names": ["b"]}])}, otg_pb2.SetConfigRequest())
             self.assertEqual(self.call(channel, "SetConfig", config, otg_pb2.SetConfigResponse), otg_pb2.SetConfigResponse(warning={}))
             self.assertEqual(self.call(channel, "GetConfig", empty_pb2.Empty(), otg_pb2.GetConfigResponse).config, config.config)
+            for state in (capture("start"), transmit("start")):
+                request = json_format.ParseDict({"control_state": state}, otg_pb2.SetControlStateRequest())
+                self.assertEqual(self.call(channel, "SetControlState", request, otg_pb2.SetControlStateResponse),
+                                 otg_pb2.SetControlStateResponse(warning={}))
             start_it = json_format.ParseDict({"control_state": transmit("start")}, otg_pb2.SetControlStateRequest())
-            self.call(channel, "SetControlState", start_it, otg_pb2.SetControlStateResponse)
             again, error = self.call(channel, "SetControlState", start_it, otg_pb2.SetControlStateResponse)
             self.assertEqual((again, error["kind"]), ("FAILED_PRECONDITION", "validation"))
             ask = json_format.ParseDict({"metrics_request": {"choice": "port"}}, otg_pb2.GetMetricsRequest())
@@ -71,6 +74,13 @@ class GrpcTest(ServeTest):
             [row] = self.call(channel, "GetMetrics", ask, otg_pb2.GetMetricsResponse).metrics_response.rocev2_flow_per_qp_metrics
             self.assertEqual(json.loads(json_format.MessageToJson(row, preserving_proto_field_name=True))["tx_bytes"],
                              str(server.metrics("rocev2_flow")[0]["tx_bytes"]))
+
+            # A client takes 4 MiB by default.
+            want = {"port_name": "b", "packets": {"choice": "slice", "slice": {"initial": {"count": 100}}}}
+            ask = json_format.ParseDict({"capture_request": want}, otg_pb2.GetCaptureRequest())
+            captured = self.call(channel, "GetCapture", ask, otg_pb2.GetCaptureResponse).response_bytes
+            self.assertEqual(captured, server.post("/monitor/capture", want)[1])
+            self.assertEqual(len(packets_of(captured)), 100)
 
             config.config.lags.add()
             config.config.devices[0].bgp.SetInParent()

@@ -8,7 +8,7 @@ import ssl
 import unittest
 
 from rankwire import OK, USAGE, rankwire
-from serving import MESSAGE, PATIENCE, SHARE, ServeTest, otg, transmit
+from serving import MESSAGE, PATIENCE, SHARE, ServeTest, capture, otg, packets_of, transmit
 
 
 class FlowTest(ServeTest):
@@ -60,6 +60,47 @@ class FlowTest(ServeTest):
         self.assertEqual(server.process.returncode, 0, server.said)
         self.assertEqual(server.said[1], "")
 
+    def test_ports_capture_what_they_send_and_receive(self):
+        captures = [
+            {"name": "all", "port_names": ["a"], "format": "pcapng", "packet_size": 100},
+            # What port b receives of the flow: UDP to 10.0.0.2.
+            {"name": "some", "port_names": ["b"], "packet_size": 64, "overwrite": False, "filters": [
+                {"choice": "ipv4", "ipv4": {"dst": {"value": "0a000002", "mask": "00", "negate": False}, "protocol": {"value": "11"}}}]},
+        ]  # fmt: skip
+        with self.serve("--grpc", "none") as server:
+            ask = {"port_name": "b"}
+            self.assert_refused(server.post("/control/state", capture("start")), 400, "nothing is configured")
+            self.assertEqual(server.post("/config", otg(captures=captures)), (200, {"warnings": []}))
+            self.assert_refused(server.post("/monitor/capture", ask), 400, "no capture was started on port 'b'")
+            self.assert_refused(server.post("/monitor/capture", {"port_name": "c"}), 400, "no port with 'captures'")
+            self.assertEqual(server.post("/control/state", capture("start")), (200, {"warnings": []}))
+            self.assertEqual([row["capture"] for row in server.metrics("port")], ["started", "started"])
+            self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
+            server.wait_for_frames("a")
+            # While the run goes on; this ends the capture.
+            early = packets_of(server.post("/monitor/capture", ask)[1])
+            self.assertEqual({row["name"]: row["capture"] for row in server.metrics("port")}, {"a": "started", "b": "stopped"})
+            self.assertEqual(server.post("/control/state", capture("start", "b"))[0], 200)
+            server.wait_for_frames("a", server.metrics("port", port_names=["a"])[0]["frames_tx"] + 100)
+            self.assertEqual(server.post("/control/state", transmit("stop"))[0], 200)
+            late = packets_of(server.post("/monitor/capture", ask)[1])
+            for packets in (early, late):
+                self.assertGreater(len(packets), 100)
+                # Ethernet 14 bytes, IPv4 20 with the destination at its end; RoCEv2 is UDP port 4791.
+                self.assertEqual({(len(data), data[30:34], data[36:38]) for _, data in packets},
+                                 {(64, bytes((10, 0, 0, 2)), (4791).to_bytes(2, "big"))})
+            self.assertGreater(late[0][0], early[-1][0] - 1)
+            _, slice_of = server.post("/monitor/capture", ask | {"packets": {"choice": "slice", "slice": {"initial": {"start": "2", "count": 3}}}})
+            self.assertEqual(packets_of(slice_of), late[1:4])
+            status, whole = server.post("/monitor/capture", {"port_name": "a"})
+            self.assertEqual((status, whole[:4]), (200, bytes.fromhex("0a0d0d0a")))
+            # An interface with the name of the port; each frame of 100 bytes is a block of 32 + 100 + 12.
+            self.assertIn(b"\x02\x00\x01\x00a", whole[:80])
+            self.assertGreater(len(whole), 144 * len(late))
+            self.assert_refused(server.post("/control/state", capture("start", "c")), 400, "no port with 'captures'")
+            link = {"choice": "port", "port": {"choice": "link", "link": {"state": "down"}}}
+            self.assert_refused(server.post("/control/state", link), 400, "port.choice: is not served", "port.link: is not served")
+
     def test_what_is_not_served_is_named(self):
         device = otg()["devices"]
         device[0]["bgp"] = {"router_id": "1.1.1.1"}
@@ -88,7 +129,7 @@ class FlowTest(ServeTest):
             self.assertEqual(server.get("/config"), (200, {}))
             self.assert_refused(server.post("/control/state", transmit("start")), 400, "set_config")
             self.assert_refused(server.post("/control/state", transmit("pause")), 400, "'pause' is not served; start, stop is")
-            self.assert_refused(server.post("/control/state", {"choice": "port", "port": {}}), 400, "'port' is not served")
+            self.assert_refused(server.post("/control/state", {"choice": "port", "port": {}}), 400, "port.capture: is required")
             self.assert_refused(server.post("/monitor/metrics", {"choice": "bgpv4"}), 400, "'bgpv4' is not served")
             per_qp = {"choice": "rocev2_flow", "rocev2_flow": {"per_qp": {"column_names": ["avg_latency"]}}}
             self.assert_refused(server.post("/monitor/metrics", per_qp), 400, "column_names[0]: 'avg_latency'")

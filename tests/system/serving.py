@@ -5,6 +5,7 @@ import http.client
 import json
 import signal
 import ssl
+import struct
 import subprocess
 import time
 
@@ -48,6 +49,23 @@ def otg(**changes):
 
 def transmit(state):
     return {"choice": "traffic", "traffic": {"choice": "flow_transmit", "flow_transmit": {"state": state}}}
+
+
+def capture(state, *ports):
+    return {"choice": "port", "port": {"choice": "capture", "capture": {"port_names": list(ports), "state": state}}}
+
+
+def packets_of(pcap):
+    """Seconds, and bytes of each packet of a file of pcap with nanoseconds (draft-ietf-opsawg-pcap)."""
+    magic, _, _, _, most, link = struct.unpack_from("<IIIIII", pcap)
+    assert (magic, link) == (0xA1B23C4D, 1), pcap[:24]
+    at, packets = 24, []
+    while at < len(pcap):
+        seconds, nanoseconds, kept, _ = struct.unpack_from("<IIII", pcap, at)
+        assert kept <= most
+        packets.append((seconds + nanoseconds / 1e9, pcap[at + 16 : at + 16 + kept]))
+        at += 16 + kept
+    return packets
 
 
 class Server:
