@@ -169,7 +169,7 @@ class Answerer {
       Json row{{"name", flow.name},
                {"port_tx", config_.ports[flow.from].name},
                {"port_rx", config_.ports[flow.to].name},
-               {"transmit", transmit_of(now_)}};
+               {"transmit", now_.is_paused ? "paused" : transmit_of(now_)}};
       if (const auto known = now_.flows.find(flow.name); known != now_.flows.end())
         row["frames_tx"] = known->second["data_frames_tx"];
       const Json with_all = row;

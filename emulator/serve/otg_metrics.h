@@ -23,6 +23,7 @@ using FlowFigures = nlohmann::json;
 
 struct RunFigures {
   bool is_transmitting = false;
+  bool is_paused = false;                    ///< it goes on without posting anything
   double seconds = 0;                        ///< of the run, from when `ports` are
   std::map<std::string, PortFigures> ports;  ///< by name; empty before it has begun
   std::map<std::string, FlowFigures> flows;  ///< by name; empty before it has ended

@@ -95,7 +95,7 @@ Json OtgService::set_traffic(JsonReader& traffic) {
   traffic.only("choice", "flow_transmit");
   std::string state;
   if (std::optional<JsonReader> transmit = traffic.object("flow_transmit")) {
-    state = transmit->choice("state", {"start", "stop"}).value_or("");
+    state = transmit->choice("state", {"start", "stop", "pause", "resume"}).value_or("");
     if (!transmit->has("state")) transmit->fail("state", "is required");
     std::vector<std::string> names = transmit->texts("flow_names"), all;
     if (plan_)
@@ -103,14 +103,20 @@ Json OtgService::set_traffic(JsonReader& traffic) {
     std::sort(names.begin(), names.end());
     std::sort(all.begin(), all.end());
     if (!names.empty() && names != all)
-      transmit->fail("flow_names", "flows start and stop together: none or all of them");
+      transmit->fail("flow_names", "flows start, stop and pause together: none or all of them");
     transmit->end();
   } else {
     traffic.fail("flow_transmit", "is required");
   }
   traffic.end();
   refuse(errors);
-  state == "start" ? start() : stop();
+  if (state == "start") {
+    start();
+  } else if (state == "stop") {
+    stop();
+  } else {
+    pause(state == "pause");
+  }
   return warning("");
 }
 
@@ -251,13 +257,20 @@ void OtgService::stop() {
     throw ServeError(503, fmt::format("run {} has been told to end, and still writes what it measured", run_));
 }
 
+void OtgService::pause(bool paused) {
+  if (!is_under_way()) throw ServeError(409, "no traffic goes on: it begins with 'start'");
+  queue_.hold(run_, paused);
+}
+
 RunFigures OtgService::figures() {
   if (run_.empty()) return {};
   if (queue_.status(run_).state == RunState::kEnded) {
     if (!final_) final_ = final_figures(store_.folder(run_) / "out");
     return *final_;
   }
-  return live_figures(queue_.live(run_));
+  RunFigures figures = live_figures(queue_.live(run_));
+  figures.is_paused = queue_.status(run_).is_held;
+  return figures;
 }
 
 Json OtgService::get_metrics(const Json& request) {
@@ -308,6 +321,7 @@ Json OtgService::describe(const RunStatus& status) const {
   const std::string id = status.id;
   Json run{{"id", id}, {"state", name_of(status.state)}, {"files", store_.artefacts(id)}};
   if (status.exit_status) run["exit_status"] = *status.exit_status;
+  if (status.is_held) run["is_held"] = true;
   if (!status.live.empty()) run["live"] = status.live;
   if (!status.last_words.empty()) run["last_words"] = status.last_words;
   if (status.state != RunState::kEnded) return run;

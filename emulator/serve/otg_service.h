@@ -59,6 +59,8 @@ class OtgService {
   const OtgPort& capturing_port(JsonReader& request, const char* field, const std::string& name) const;
   void start();
   void stop();
+  /// Pauses the run, or lets one go on that was.
+  void pause(bool paused);
   RunFigures figures();
   nlohmann::json describe(const RunStatus& status) const;
   /// Whether the run of the configuration has not ended. The lock is held.

@@ -134,6 +134,10 @@ class RestServer::Site {
     }
     if (path.size() != 4) return false;
     json_of(request, body);  // nothing that is sent is left unread
+    if (path[3] == "hold" || path[3] == "release") {
+      queue_.hold(path[2], path[3] == "hold");
+      return send(response, service_.describe(path[2]));
+    }
     if (path[3] == "stop") {
       queue_.stop(path[2]);
       return send(response, service_.describe(path[2]));

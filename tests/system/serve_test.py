@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import ssl
+import time
 import unittest
 
 from rankwire import OK, USAGE, rankwire
@@ -101,6 +102,34 @@ class FlowTest(ServeTest):
             link = {"choice": "port", "port": {"choice": "link", "link": {"state": "down"}}}
             self.assert_refused(server.post("/control/state", link), 400, "port.choice: is not served", "port.link: is not served")
 
+    def test_paused_traffic_goes_on_where_it_was(self):
+        with self.serve("--grpc", "none") as server:
+            server.post("/config", otg())
+            self.assert_refused(server.post("/control/state", transmit("resume")), 409, "no traffic goes on")
+            self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
+            server.wait_for_frames("a")
+            self.assertEqual(server.post("/control/state", transmit("pause")), (200, {"warnings": []}))
+            self.assertEqual(server.metrics("flow")[0]["transmit"], "paused")
+            self.assertEqual(server.get("/rankwire/runs/r000001")[1]["is_held"], True)
+            # What the page says is half a second old; then nothing more is sent.
+            before, frames, deadline = -1, 0, time.monotonic() + PATIENCE
+            while frames != before:
+                self.assertLess(time.monotonic(), deadline, "it goes on sending")
+                before = frames
+                time.sleep(0.6)
+                frames = server.metrics("port", port_names=["a"])[0]["frames_tx"]
+            self.assertEqual(server.metrics("rocev2_ipv4")[0]["qp_up"], 1)
+            self.assertEqual(server.post("/control/state", transmit("resume")), (200, {"warnings": []}))
+            self.assertEqual(server.metrics("flow")[0]["transmit"], "started")
+            server.wait_for_frames("a", before + 1000)
+            self.assertEqual(server.post("/control/state", transmit("stop"))[0], 200)
+            [row] = server.metrics("rocev2_flow")
+            self.assertEqual((row["message_fail"], row["data_frames_retransmitted"]), (0, 0))
+            summary = json.loads(server.get("/rankwire/runs/r000001/files/summary.json")[1])
+            [held] = [float(found[1]) for text in summary["warnings"] if (found := re.match(r"nothing was posted for (\S+) s", text))]
+            self.assertGreaterEqual(held, 1.2)  # two looks
+            self.assert_refused(server.post("/rankwire/runs/r000001/hold", b""), 409, "does not run")
+
     def test_what_is_not_served_is_named(self):
         device = otg()["devices"]
         device[0]["bgp"] = {"router_id": "1.1.1.1"}
@@ -128,7 +157,7 @@ class FlowTest(ServeTest):
                     self.assert_refused(server.post("/config", body), 400, *texts)
             self.assertEqual(server.get("/config"), (200, {}))
             self.assert_refused(server.post("/control/state", transmit("start")), 400, "set_config")
-            self.assert_refused(server.post("/control/state", transmit("pause")), 400, "'pause' is not served; start, stop is")
+            self.assert_refused(server.post("/control/state", transmit("begin")), 400, "'begin' is not served; start, stop, pause")
             self.assert_refused(server.post("/control/state", {"choice": "port", "port": {}}), 400, "port.capture: is required")
             self.assert_refused(server.post("/monitor/metrics", {"choice": "bgpv4"}), 400, "'bgpv4' is not served")
             per_qp = {"choice": "rocev2_flow", "rocev2_flow": {"per_qp": {"column_names": ["avg_latency"]}}}
