@@ -86,6 +86,21 @@ const std::map<std::string, Method, std::less<>>& methods() {
         [](OtgService& service, const Json&) {
           return Json{{"config", service.get_config()}};
         }}},
+      {"/otg.Openapi/UpdateConfig",
+       {"otg.UpdateConfigRequest", "otg.UpdateConfigResponse",
+        [](OtgService& service, const Json& request) {
+          return Json{{"warning", service.update_config(field(request, "config_update"))}};
+        }}},
+      {"/otg.Openapi/AppendConfig",
+       {"otg.AppendConfigRequest", "otg.AppendConfigResponse",
+        [](OtgService& service, const Json& request) {
+          return Json{{"warning", service.append_config(field(request, "config_append"))}};
+        }}},
+      {"/otg.Openapi/DeleteConfig",
+       {"otg.DeleteConfigRequest", "otg.DeleteConfigResponse",
+        [](OtgService& service, const Json& request) {
+          return Json{{"warning", service.delete_config(field(request, "config_delete"))}};
+        }}},
       {"/otg.Openapi/SetControlState",
        {"otg.SetControlStateRequest", "otg.SetControlStateResponse",
         [](OtgService& service, const Json& request) {

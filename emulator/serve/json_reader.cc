@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 namespace rankwire {
@@ -65,6 +66,9 @@ std::optional<uint64_t> JsonReader::number(const char* field, uint64_t least, ui
   std::optional<uint64_t> number;
   if (value->is_number_unsigned() || (value->is_number_integer() && value->get<int64_t>() >= 0)) {
     number = value->get<uint64_t>();
+  } else if (value->is_number_float() && value->get<double>() >= 0 && value->get<double>() < 1e15 &&
+             std::trunc(value->get<double>()) == value->get<double>()) {
+    number = static_cast<uint64_t>(value->get<double>());  // clients write some numbers as 30.0
   } else if (value->is_string()) {
     const auto& digits = value->get_ref<const std::string&>();
     uint64_t read = 0;

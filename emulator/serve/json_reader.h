@@ -43,6 +43,8 @@ class JsonReader {
   std::vector<JsonReader> objects(const char* field);
   /// Absent when it is not there.
   std::optional<JsonReader> object(const char* field);
+  /// As it came. Reads nothing.
+  const nlohmann::json& whole() const { return *value_; }
   /// Not served, but clients send the model's default of what nobody has set: absent, or exactly this.
   void only(const char* field, const nlohmann::json& value);
   /// Read already, elsewhere or on purpose.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/serve/config_changes.h"
 #include "emulator/serve/run_configuration.h"
 #include "emulator/serve/run_results.h"
 #include "emulator/serve/serve_error.h"
@@ -55,6 +56,10 @@ bool OtgService::is_under_way() const {
 
 Json OtgService::set_config(const Json& config) {
   const std::lock_guard lock(mutex_);
+  return take(config);
+}
+
+Json OtgService::take(const Json& config) {
   if (is_under_way()) throw ServeError(409, fmt::format("run {} of the configuration goes on: stop it first", run_));
   // An empty configuration takes away the one there is, by the model.
   std::optional<Plan> plan;
@@ -64,6 +69,39 @@ Json OtgService::set_config(const Json& config) {
   run_.clear();
   captures_.clear();
   return warning("");
+}
+
+const OtgConfig& OtgService::changeable() const {
+  if (!plan_) throw ServeError(400, "nothing is configured: set_config comes first");
+  if (plan_->config.ai_workload) throw ServeError(400, "an ai_workload has no flows: set_config takes another one");
+  if (is_under_way()) throw ServeError(409, fmt::format("run {} of the configuration goes on: stop it first", run_));
+  return plan_->config;
+}
+
+Json OtgService::update_config(const Json& update) {
+  const std::lock_guard lock(mutex_);
+  RequestErrors errors;
+  const Json changed = updated_config(given_, changeable(), update, errors);
+  refuse(errors);
+  return take(changed);
+}
+
+Json OtgService::append_config(const Json& append) {
+  const std::lock_guard lock(mutex_);
+  changeable();
+  RequestErrors errors;
+  const Json changed = appended_config(given_, append, errors);
+  refuse(errors);
+  return take(changed);
+}
+
+Json OtgService::delete_config(const Json& removal) {
+  const std::lock_guard lock(mutex_);
+  changeable();
+  RequestErrors errors;
+  const Json changed = reduced_config(given_, removal, errors);
+  refuse(errors);
+  return take(changed);
 }
 
 Json OtgService::get_config() {

@@ -31,6 +31,10 @@ class OtgService {
   /// By the names of the model's operations; what is returned are their answers.
   nlohmann::json set_config(const nlohmann::json& config);
   nlohmann::json get_config();
+  /// What cannot be done leaves the configuration as it was.
+  nlohmann::json update_config(const nlohmann::json& update);
+  nlohmann::json append_config(const nlohmann::json& append);
+  nlohmann::json delete_config(const nlohmann::json& removal);
   nlohmann::json set_control_state(const nlohmann::json& state);
   nlohmann::json get_metrics(const nlohmann::json& request);
   nlohmann::json get_states(const nlohmann::json& request);
@@ -51,6 +55,9 @@ class OtgService {
     std::string text;  ///< of rankwire
   };
   Plan plan(const nlohmann::json& config);
+  nlohmann::json take(const nlohmann::json& config);
+  /// Whether there is a configuration of flows that nothing runs of. Throws ServeError otherwise. The lock is held.
+  const OtgConfig& changeable() const;
   nlohmann::json set_traffic(JsonReader& traffic);
   nlohmann::json set_protocol(JsonReader& protocol);
   nlohmann::json set_port(JsonReader& port);

@@ -76,6 +76,10 @@ class RestServer::Site {
         "/", [this](const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& body) {
           answer(request, response, [&] { return post(request, response, body); });
         });
+    server_.patch_below(
+        "/", [this](const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& body) {
+          answer(request, response, [&] { return patch(request, response, body); });
+        });
   }
 
   HttpServer& server() { return server_; }
@@ -146,6 +150,18 @@ class RestServer::Site {
     queue_.remove(path[2]);
     response.status = 204;
     return true;
+  }
+
+  bool patch(const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& body) {
+    // Lists of the model are fields of objects by gRPC, and some clients send these by HTTP, too.
+    const auto listed = [&](const char* name) {
+      const Json list = json_of(request, body);
+      return list.is_array() ? Json{{name, list}} : list;
+    };
+    if (request.path == "/config") return send(response, service_.update_config(json_of(request, body)));
+    if (request.path == "/config/append") return send(response, service_.append_config(listed("config_append_list")));
+    if (request.path == "/config/delete") return send(response, service_.delete_config(listed("config_delete_list")));
+    throw ServeError(405, "PATCH is of /config alone, and of what is below");
   }
 
   static bool send(httplib::Response& response, const Json& json) {

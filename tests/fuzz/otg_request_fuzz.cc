@@ -1,6 +1,7 @@
 // Any bytes as a request of the Open Traffic Generator API: refused with a reason, or a configuration that can be run.
 #include <string_view>
 
+#include "emulator/serve/config_changes.h"
 #include "emulator/serve/otg_metrics.h"
 #include "emulator/serve/run_configuration.h"
 #include "emulator/serve/serve_error.h"
@@ -25,6 +26,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       require(flow.from < config.ports.size() && flow.to < config.ports.size(), "a flow joins ports that there are");
     const auto run = nlohmann::json::parse(run_configuration(config, std::chrono::seconds(1)));
     require(run["background"].size() == config.flows.size(), "each flow is run");
+    RequestErrors of_changes;
+    updated_config(request, config, request, of_changes);
+    appended_config(request, request, of_changes);
+    reduced_config(request, request, of_changes);
   }
   otg_metrics(request, config, {}, nullptr, of_metrics);
   otg_states(request, config, of_states);

@@ -92,7 +92,13 @@ class GrpcTest(ServeTest):
             strange.config.ports[0].MergeFromString(b"\xa0\x1f\x01")
             code, error = self.call(channel, "SetConfig", strange, otg_pb2.SetConfigResponse)
             self.assertEqual((code, error["errors"]), ("INVALID_ARGUMENT", ["config.ports[0]: field 500 of Port is not served"]))
-            code, error = self.call(channel, "UpdateConfig", config, otg_pb2.SetConfigResponse)
+            removal = otg_pb2.DeleteConfigRequest(config_delete={"config_delete_list": [{"choice": 1, "flows": ["none"]}]})
+            code, error = self.call(channel, "DeleteConfig", removal, otg_pb2.DeleteConfigResponse)
+            self.assertEqual((code, error["errors"]), ("INVALID_ARGUMENT", ["config_delete_list[0].flows[0]: no flow is called 'none'"]))
+            update = {"choice": "flows", "flows": {"property_names": ["rate"], "flows": [{"name": "flow", "rate": {"choice": "percentage", "percentage": 9}}]}}
+            update = json_format.ParseDict({"config_update": update}, otg_pb2.UpdateConfigRequest())
+            self.assertEqual(self.call(channel, "UpdateConfig", update, otg_pb2.UpdateConfigResponse), otg_pb2.UpdateConfigResponse(warning={}))
+            code, error = self.call(channel, "SetControlAction", config, otg_pb2.SetConfigResponse)
             self.assertEqual(code, "UNIMPLEMENTED")
 
     def test_reflection_and_token(self):

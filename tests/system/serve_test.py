@@ -102,6 +102,32 @@ class FlowTest(ServeTest):
             link = {"choice": "port", "port": {"choice": "link", "link": {"state": "down"}}}
             self.assert_refused(server.post("/control/state", link), 400, "port.choice: is not served", "port.link: is not served")
 
+    def test_flows_are_added_changed_and_taken_away(self):
+        config = otg()
+        config["devices"][0]["rocev2"]["ipv4_interfaces"][0]["peers"][0]["qps"].append({"qp_name": "other"})
+        further = {"name": "further", "tx_endpoint": "other", "rx_endpoint": "b", "message_size": 4, "message_size_unit": "kb"}
+        tx_port = {"port_name": "a", "transmit_type": {"target_line_rate": {"flows": [further]}}}
+        append = [{"choice": "stateful_flows", "stateful_flows": {"choice": "rocev2", "rocev2": [{"tx_ports": [tx_port]}]}}]
+        update = {"choice": "flows", "flows": {"property_names": ["rate"], "flows": [
+            {"name": "flow", "tx_rx": {"choice": "port", "port": {"tx_name": "a", "rx_names": ["b"]}},
+             "rate": {"choice": "percentage", "percentage": 7.0}}]}}  # fmt: skip
+        delete = [{"choice": "flows", "flows": ["further"]}]
+        with self.serve("--grpc", "none") as server:
+            self.assert_refused(server.ask("PATCH", "/config/append", append), 400, "nothing is configured")
+            self.assertEqual(server.post("/config", config)[0], 200)
+            self.assertEqual(server.ask("PATCH", "/config/append", {"config_append_list": append}), (200, {"warnings": []}))
+            self.assertEqual([row["name"] for row in server.metrics("flow")], ["flow", "further"])
+            self.assert_refused(server.ask("PATCH", "/config", update), 400, "port 'a' has other flows, too")
+            self.assert_refused(server.ask("PATCH", "/config/append", append), 400, "'further' is named twice")
+            self.assertEqual(server.ask("PATCH", "/config/delete", delete), (200, {"warnings": []}))
+            self.assertEqual(server.get("/config"), (200, config))
+            self.assertEqual(server.ask("PATCH", "/config", update), (200, {"warnings": []}))
+            rate = server.get("/config")[1]["stateful_flows"]["rocev2"][0]["tx_ports"][0]["transmit_type"]["target_line_rate"]
+            self.assertEqual(rate["value"], 7)
+            self.assert_refused(server.ask("PATCH", "/config/delete", [{"choice": "flows", "flows": ["flow"]}]), 400, "no flow is there")
+            self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
+            self.assert_refused(server.ask("PATCH", "/config", update), 409, "r000001")
+
     def test_paused_traffic_goes_on_where_it_was(self):
         with self.serve("--grpc", "none") as server:
             server.post("/config", otg())
@@ -163,7 +189,9 @@ class FlowTest(ServeTest):
             per_qp = {"choice": "rocev2_flow", "rocev2_flow": {"per_qp": {"column_names": ["avg_latency"]}}}
             self.assert_refused(server.post("/monitor/metrics", per_qp), 400, "column_names[0]: 'avg_latency'")
             self.assertEqual(server.post("/control/action", {})[0], 501)
-            self.assert_refused(server.ask("PATCH", "/config", {}), 405, "GET and POST alone")
+            self.assert_refused(server.ask("PUT", "/config", {}), 405, "GET, POST and PATCH alone")
+            self.assert_refused(server.ask("PATCH", "/control/state", {}), 405, "PATCH is of /config alone")
+            self.assert_refused(server.ask("PATCH", "/config", {}, Origin="http://example.org"), 403, "another page")
             self.assertEqual(server.get("/")[0], 404)
             for path in ("../lock", "%2e%2e%2flock", "r000001", "r000001/files/..%2f..%2f..%2flock"):
                 self.assertEqual(server.get(f"/rankwire/runs/{path}")[0], 404, path)
