@@ -96,7 +96,7 @@ class Answerer {
   Json answer(const Json& request) {
     JsonReader root(request, "", errors_);
     const std::string choice =
-        root.choice("choice", {"port", "flow", "rocev2_ipv4", "rocev2_flow", "job"}).value_or("port");
+        root.choice("choice", {"port", "flow", "rocev2_ipv4", "rocev2_ipv6", "rocev2_flow", "job"}).value_or("port");
     const Json nothing = Json::object();
     std::optional<JsonReader> of_choice = root.object(choice.c_str());
     JsonReader detail = of_choice ? *of_choice : JsonReader(nothing, choice, errors_);
@@ -105,8 +105,9 @@ class Answerer {
       answer = {{"choice", "port_metrics"}, {"port_metrics", ports(detail)}};
     } else if (choice == "flow") {
       answer = {{"choice", "flow_metrics"}, {"flow_metrics", flows(detail)}};
-    } else if (choice == "rocev2_ipv4") {
-      answer = {{"choice", "rocev2_ipv4_per_peer_metrics"}, {"rocev2_ipv4_per_peer_metrics", peers(detail)}};
+    } else if (choice == "rocev2_ipv4" || choice == "rocev2_ipv6") {
+      const std::string rows = choice + "_per_peer_metrics";
+      answer = {{"choice", rows}, {rows, peers(detail, choice == "rocev2_ipv6")}};
     } else if (choice == "rocev2_flow") {
       answer = {{"choice", "rocev2_flow_per_qp_metrics"}, {"rocev2_flow_per_qp_metrics", queue_pairs(detail)}};
     } else {
@@ -180,12 +181,13 @@ class Answerer {
     return rows;
   }
 
-  Json peers(JsonReader& request) {
+  Json peers(JsonReader& request, bool of_ipv6) {
     request.only("choice", "per_peer");
     std::vector<std::string> names, columns;
     if (std::optional<JsonReader> detail = request.object("per_peer")) {
       std::vector<std::string> known;
-      for (const OtgPeer& peer : config_.peers) known.push_back(peer.name);
+      for (const OtgPeer& peer : config_.peers)
+        if (peer.is_ipv6 == of_ipv6) known.push_back(peer.name);
       names = detail->texts("peer_names");
       check_names(*detail, "peer_names", names, known);
       columns = columns_of(*detail, "column_names", kPeerColumns);
@@ -193,7 +195,7 @@ class Answerer {
     }
     Json rows = Json::array();
     for (const OtgPeer& peer : config_.peers) {
-      if (!is_asked(names, peer.name)) continue;
+      if (peer.is_ipv6 != of_ipv6 || !is_asked(names, peer.name)) continue;
       // A queue pair without a flow is never made.
       const auto is_used = [&](const std::string& pair) {
         return std::any_of(config_.flows.begin(), config_.flows.end(),
@@ -220,11 +222,9 @@ class Answerer {
     Json rows = Json::array();
     for (const OtgFlow& flow : config_.flows) {
       const OtgPort &from = config_.ports[flow.from], &to = config_.ports[flow.to];
-      Json row{{"flow_name", flow.name},
-               {"port_tx", from.name},
-               {"port_rx", to.name},
-               {"src_ipv4", from.address},
-               {"dest_ipv4", to.address}};
+      Json row{{"flow_name", flow.name}, {"port_tx", from.name}, {"port_rx", to.name}};
+      // The model has no columns for addresses of IPv6.
+      if (!config_.is_ipv6) row.update({{"src_ipv4", from.address}, {"dest_ipv4", to.address}});
       if (const auto known = now_.flows.find(flow.name); known != now_.flows.end()) row.update(known->second);
       rows.push_back(with_columns(std::move(row), columns, "flow_name"));
     }
@@ -335,9 +335,10 @@ Json otg_metrics(const Json& request, const OtgConfig& config, const RunFigures&
 
 Json otg_states(const Json& request, const OtgConfig& config, RequestErrors& errors) {
   JsonReader root(request, "", errors);
-  root.only("choice", "ipv4_neighbors");
+  const std::string choice = root.choice("choice", {"ipv4_neighbors", "ipv6_neighbors"}).value_or("ipv4_neighbors");
+  const bool of_ipv6 = choice == "ipv6_neighbors";
   std::vector<std::string> names;
-  if (std::optional<JsonReader> neighbours = root.object("ipv4_neighbors")) {
+  if (std::optional<JsonReader> neighbours = root.object(choice.c_str())) {
     std::vector<std::string> known;
     for (const OtgPort& port : config.ports) known.push_back(port.ethernet);
     names = neighbours->texts("ethernet_names");
@@ -346,7 +347,7 @@ Json otg_states(const Json& request, const OtgConfig& config, RequestErrors& err
   }
   root.end();
   Json rows = Json::array();
-  for (size_t port = 0; port < config.ports.size(); ++port) {
+  for (size_t port = 0; port < config.ports.size() && config.is_ipv6 == of_ipv6; ++port) {
     if (!is_asked(names, config.ports[port].ethernet)) continue;
     std::vector<size_t> partners;  // a queue pair has two ends
     for (const OtgFlow& flow : config.flows) {
@@ -357,10 +358,10 @@ Json otg_states(const Json& request, const OtgConfig& config, RequestErrors& err
     partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
     for (const size_t partner : partners)
       rows.push_back({{"ethernet_name", config.ports[port].ethernet},
-                      {"ipv4_address", config.ports[partner].address},
+                      {of_ipv6 ? "ipv6_address" : "ipv4_address", config.ports[partner].address},
                       {"link_layer_address", mac_of(config, partner)}});
   }
-  return {{"choice", "ipv4_neighbors"}, {"ipv4_neighbors", rows}};
+  return {{"choice", choice}, {choice, rows}};
 }
 
 }  // namespace rankwire

@@ -130,6 +130,28 @@ TEST(OtgMetrics, UnknownNamesAndColumnsAreRefused) {
                                   "port.port_names[0]: nothing is called 'c'", "flow: is not served"));
 }
 
+TEST(OtgMetrics, PeersAndNeighboursAreOfOneIpVersion) {
+  OtgConfig config = one_flow();
+  config.is_ipv6 = config.peers[0].is_ipv6 = true;
+  config.ports[0].address = "2001:db8::2";
+  RequestErrors errors;
+  const auto metrics = [&](const Json& request) { return otg_metrics(request, config, {}, nullptr, errors); };
+  EXPECT_EQ(metrics({{"choice", "rocev2_ipv4"}}),
+            Json::parse(R"({"choice": "rocev2_ipv4_per_peer_metrics", "rocev2_ipv4_per_peer_metrics": []})"));
+  EXPECT_EQ(metrics({{"choice", "rocev2_ipv6"},
+                     {"rocev2_ipv6", {{"per_peer", {{"peer_names", {"p"}}, {"column_names", {"qp_down"}}}}}}}),
+            Json::parse(R"({"choice": "rocev2_ipv6_per_peer_metrics",
+                            "rocev2_ipv6_per_peer_metrics": [{"name": "p", "qp_down": 2}]})"));
+  EXPECT_EQ(metrics({{"choice", "rocev2_flow"}})["rocev2_flow_per_qp_metrics"],
+            Json::parse(R"([{"flow_name": "f", "port_tx": "a", "port_rx": "b"}])"));
+  EXPECT_EQ(otg_states({{"choice", "ipv4_neighbors"}}, config, errors)["ipv4_neighbors"], Json::array());
+  EXPECT_EQ(
+      otg_states({{"choice", "ipv6_neighbors"}, {"ipv6_neighbors", {{"ethernet_names", {"eb"}}}}}, config, errors),
+      Json::parse(R"({"choice": "ipv6_neighbors", "ipv6_neighbors": [{"ethernet_name": "eb",
+              "ipv6_address": "2001:db8::2", "link_layer_address": "02:52:57:00:00:01"}]})"));
+  EXPECT_THAT(errors, IsEmpty());
+}
+
 TEST(OtgStates, NeighboursAreTheOtherEndsOfFlows) {
   RequestErrors errors;
   const Json answer = otg_states({{"ipv4_neighbors", {{"ethernet_names", {"eb"}}}}}, one_flow(), errors);

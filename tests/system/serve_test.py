@@ -9,7 +9,7 @@ import time
 import unittest
 
 from rankwire import OK, USAGE, rankwire
-from serving import MESSAGE, PATIENCE, SHARE, ServeTest, capture, otg, packets_of, transmit
+from serving import MESSAGE, PATIENCE, SHARE, ServeTest, capture, otg, otg_of_ipv6, packets_of, transmit
 
 
 class FlowTest(ServeTest):
@@ -127,6 +127,28 @@ class FlowTest(ServeTest):
             self.assert_refused(server.ask("PATCH", "/config/delete", [{"choice": "flows", "flows": ["flow"]}]), 400, "no flow is there")
             self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
             self.assert_refused(server.ask("PATCH", "/config", update), 409, "r000001")
+
+    def test_flows_by_ipv6(self):
+        with self.serve("--grpc", "none") as server:
+            captures = [{"name": "c", "port_names": ["b"], "filters": [{"choice": "ipv6", "ipv6": {"next_header": {"value": "11"}}}]}]
+            self.assertEqual(server.post("/config", otg_of_ipv6() | {"captures": captures}), (200, {"warnings": []}))
+            server.post("/control/state", capture("start"))
+            self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
+            self.assertEqual(server.metrics("rocev2_ipv6"), [{"name": "peer", "qp_configured": 1, "qp_up": 1, "qp_down": 0}])
+            self.assertEqual(server.metrics("rocev2_ipv4"), [])
+            server.wait_for_frames("a")
+            neighbours = server.post("/monitor/states", {"choice": "ipv6_neighbors"})[1]["ipv6_neighbors"]
+            self.assertIn({"ethernet_name": "from.eth", "ipv6_address": "2001:db8::2", "link_layer_address": "02:52:57:00:00:01"},
+                          neighbours)  # fmt: skip
+            server.post("/control/state", transmit("stop"))
+            [row] = server.metrics("rocev2_flow")
+            self.assertGreater(row["message_complete_rx"], 0)
+            self.assertNotIn("src_ipv4", row)
+            ask = {"port_name": "b", "packets": {"choice": "slice", "slice": {"initial": {"count": 1}}}}
+            [(_, data)] = packets_of(server.post("/monitor/capture", ask)[1])
+            # Ethernet 14 bytes, IPv6 40 with both addresses at their end; RoCEv2 is UDP port 4791.
+            self.assertEqual((data[12:14].hex(), data[56:58]), ("86dd", (4791).to_bytes(2, "big")))
+            self.assertEqual({data[22:38][-1], data[38:54][-1]}, {2, 3})
 
     def test_paused_traffic_goes_on_where_it_was(self):
         with self.serve("--grpc", "none") as server:

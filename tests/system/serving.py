@@ -47,6 +47,19 @@ def otg(**changes):
     } | changes
 
 
+def otg_of_ipv6():
+    """The same between 2001:db8::3 and 2001:db8::2."""
+    config = otg()
+    for device, last in zip(config["devices"], (3, 2)):
+        [address] = device["ethernets"][0].pop("ipv4_addresses")
+        device["ethernets"][0]["ipv6_addresses"] = [address | {"address": f"2001:db8::{last}", "gateway": "fe80::1", "prefix": 64}]
+    [of_device] = config["devices"][0]["rocev2"].pop("ipv4_interfaces")
+    of_device["ipv6_name"] = of_device.pop("ipv4_name")
+    of_device["peers"][0]["destination_ip_address"] = "2001:db8::2"
+    config["devices"][0]["rocev2"]["ipv6_interfaces"] = [of_device]
+    return config
+
+
 def transmit(state):
     return {"choice": "traffic", "traffic": {"choice": "flow_transmit", "flow_transmit": {"state": state}}}
 
