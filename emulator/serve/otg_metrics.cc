@@ -61,7 +61,7 @@ void check_names(JsonReader& request, const char* field, const std::vector<std::
 constexpr std::array<std::string_view, 12> kPortColumns = {
     "transmit", "location", "link",           "capture",        "frames_tx",     "frames_rx",
     "bytes_tx", "bytes_rx", "frames_tx_rate", "frames_rx_rate", "bytes_tx_rate", "bytes_rx_rate"};
-constexpr std::array<std::string_view, 20> kQueuePairColumns = {"flow_name",
+constexpr std::array<std::string_view, 27> kQueuePairColumns = {"flow_name",
                                                                 "port_tx",
                                                                 "port_rx",
                                                                 "src_qp",
@@ -69,14 +69,21 @@ constexpr std::array<std::string_view, 20> kQueuePairColumns = {"flow_name",
                                                                 "src_ipv4",
                                                                 "dest_ipv4",
                                                                 "data_frames_tx",
+                                                                "data_frames_rx",
+                                                                "frame_delta",
                                                                 "data_frames_retransmitted",
                                                                 "frame_sequence_error",
                                                                 "tx_bytes",
                                                                 "rx_bytes",
+                                                                "data_tx_rate",
                                                                 "data_rx_rate",
                                                                 "message_tx",
                                                                 "message_complete_rx",
                                                                 "message_fail",
+                                                                "flow_completion_time",
+                                                                "avg_latency",
+                                                                "min_latency",
+                                                                "max_latency",
                                                                 "ecn_ce_rx",
                                                                 "cnp_tx",
                                                                 "cnp_rx",
@@ -226,9 +233,20 @@ class Answerer {
       // The model has no columns for addresses of IPv6.
       if (!config_.is_ipv6) row.update({{"src_ipv4", from.address}, {"dest_ipv4", to.address}});
       if (const auto known = now_.flows.find(flow.name); known != now_.flows.end()) row.update(known->second);
+      if (const LatencyFigures* latency = latency_of(flow))
+        row.update({{"avg_latency", latency->mean}, {"min_latency", latency->least}, {"max_latency", latency->most}});
       rows.push_back(with_columns(std::move(row), columns, "flow_name"));
     }
     return rows;
+  }
+
+  /// Latencies are measured by destination port: they are a flow's where no other comes there. What a READ fetches is
+  /// not among them. Null: not known.
+  const LatencyFigures* latency_of(const OtgFlow& flow) const {
+    const auto to_port = std::count_if(config_.flows.begin(), config_.flows.end(),
+                                       [&](const OtgFlow& other) { return other.to == flow.to; });
+    const auto found = now_.latencies.find(flow.to);
+    return to_port > 1 || config_.verb == "read" || found == now_.latencies.end() ? nullptr : &found->second;
   }
 
   std::vector<std::string> flow_names() const {
@@ -244,23 +262,44 @@ class Answerer {
 };
 
 /// What the queue pair of a flow has carried, and what became of its messages.
-FlowFigures flow_figures(const Json& emulated, const CsvRow& pair) {
-  const Json delivered = emulated.value("delivered_bps", Json());  // null where nothing was
-  return without_nulls({{"src_qp", count_of(pair, "source_qp")},
-                        {"dest_qp", count_of(pair, "destination_qp")},
-                        {"data_frames_tx", count_of(pair, "packets")},
-                        {"data_frames_retransmitted", count_of(pair, "retransmitted")},
-                        {"frame_sequence_error", count_of(pair, "out_of_sequence")},
-                        {"tx_bytes", emulated.value("bytes_posted", Json())},
-                        {"rx_bytes", emulated.value("bytes_delivered", Json())},
-                        {"data_rx_rate", delivered.is_number() ? Json(delivered.get<double>() / 1e9) : Json()},
-                        {"message_tx", emulated.value("messages_posted", Json())},
-                        {"message_complete_rx", emulated.value("messages_delivered", Json())},
-                        {"message_fail", emulated.value("messages_failed", Json())},
-                        {"ecn_ce_rx", count_of(pair, "marks")},
-                        {"cnp_tx", count_of(pair, "np_cnp_sent")},
-                        {"cnp_rx", count_of(pair, "rp_cnp_handled") + count_of(pair, "rp_cnp_ignored")},
-                        {"nak_rx", count_of(pair, "naks") + count_of(pair, "rnr_naks")}});
+FlowFigures flow_figures(const Json& entry, const CsvRow& pair) {
+  constexpr uint64_t kMillisecond = 1'000'000'000;  // in picoseconds
+  const Json& emulated = entry.at("emulated");
+  const auto number = [&](const char* field) {
+    const Json value = emulated.value(field, Json());  // null where there is none
+    return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+  };
+  const std::optional<double> delivered = number("delivered_bps"), sent = number("bytes_posted"),
+                              received = number("bytes_delivered"), last = number("last_delivery_ps");
+  const uint64_t packets = count_of(pair, "packets"), start = entry.value("start_ps", uint64_t{0});
+  const auto column = pair.find("arrived");
+  const bool counts_arrivals = column != pair.end() && !column->second.empty();
+  const uint64_t arrived = count_of(pair, "arrived");
+  return without_nulls(
+      {{"src_qp", count_of(pair, "source_qp")},
+       {"dest_qp", count_of(pair, "destination_qp")},
+       {"data_frames_tx", packets},
+       {"data_frames_rx", counts_arrivals ? Json(arrived) : Json()},
+       // The network may have made two of one.
+       {"frame_delta", counts_arrivals ? Json(packets - std::min(packets, arrived)) : Json()},
+       {"data_frames_retransmitted", count_of(pair, "retransmitted")},
+       {"frame_sequence_error", count_of(pair, "out_of_sequence")},
+       {"tx_bytes", emulated.value("bytes_posted", Json())},
+       {"rx_bytes", emulated.value("bytes_delivered", Json())},
+       // Over the same time as that of what was delivered.
+       {"data_tx_rate",
+        delivered && sent && received.value_or(0) > 0 ? Json(*delivered / *received * *sent / 1e9) : Json()},
+       {"data_rx_rate", delivered ? Json(*delivered / 1e9) : Json()},
+       {"message_tx", emulated.value("messages_posted", Json())},
+       {"message_complete_rx", emulated.value("messages_delivered", Json())},
+       {"message_fail", emulated.value("messages_failed", Json())},
+       {"flow_completion_time",
+        last ? Json((static_cast<uint64_t>(*last) - std::min(static_cast<uint64_t>(*last), start)) / kMillisecond)
+             : Json()},
+       {"ecn_ce_rx", count_of(pair, "marks")},
+       {"cnp_tx", count_of(pair, "np_cnp_sent")},
+       {"cnp_rx", count_of(pair, "rp_cnp_handled") + count_of(pair, "rp_cnp_ignored")},
+       {"nak_rx", count_of(pair, "naks") + count_of(pair, "rnr_naks")}});
 }
 
 /// Whether every rank came to its end, by a summary's reason (docs/metrics.md).
@@ -313,8 +352,14 @@ RunFigures final_figures(const std::filesystem::path& results) {
     const auto pair = std::find_if(pairs.begin(), pairs.end(),
                                    [&](const CsvRow& row) { return is_emulated(row) && row.at("job") == job; });
     if (pair != pairs.end() && entry.value("emulated", Json()).is_object())
-      figures.flows[entry.value("name", "")] = flow_figures(entry["emulated"], *pair);
+      figures.flows[entry.value("name", "")] = flow_figures(entry, *pair);
   }
+  constexpr uint64_t kNanosecond = 1'000;  // in picoseconds
+  for (const CsvRow& row : read_csv(results / "latency.csv"))
+    if (is_emulated(row) && row.at("kind") == "one_way" && !row.at("port").empty())
+      figures.latencies[count_of(row, "port")] = {count_of(row, "min_ps") / kNanosecond,
+                                                  count_of(row, "mean_ps") / kNanosecond,
+                                                  count_of(row, "max_ps") / kNanosecond};
   const auto add_job = [&](const std::string& name, const Json& side) {
     Json completion = side.is_object() ? side.value("completion_time_ps", Json()) : Json();
     if (completion == 0) completion = nullptr;  // of a job that did not come to its end

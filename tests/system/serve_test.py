@@ -45,6 +45,9 @@ class FlowTest(ServeTest):
             # write: 98 packets of 1024 bytes a message, and one for the immediate behind it; the last message may be under way.
             self.assertGreaterEqual(row["data_frames_tx"], row["message_complete_rx"] * 99)
             self.assertEqual(row["message_fail"], 0)
+            self.assertEqual(row["frame_delta"], row["data_frames_tx"] - row["data_frames_rx"])
+            self.assertLess(row["frame_delta"], 64 * 99)  # of messages that may be under way
+            self.assertTrue(0 < row["min_latency"] <= row["avg_latency"] <= row["max_latency"], row)
             [flow] = server.metrics("flow")
             self.assertEqual((flow["transmit"], flow["frames_tx"]), ("stopped", row["data_frames_tx"]))
             ended = server.wait("r000001")
@@ -208,8 +211,8 @@ class FlowTest(ServeTest):
             self.assert_refused(server.post("/control/state", transmit("begin")), 400, "'begin' is not served; start, stop, pause")
             self.assert_refused(server.post("/control/state", {"choice": "port", "port": {}}), 400, "port.capture: is required")
             self.assert_refused(server.post("/monitor/metrics", {"choice": "bgpv4"}), 400, "'bgpv4' is not served")
-            per_qp = {"choice": "rocev2_flow", "rocev2_flow": {"per_qp": {"column_names": ["avg_latency"]}}}
-            self.assert_refused(server.post("/monitor/metrics", per_qp), 400, "column_names[0]: 'avg_latency'")
+            per_qp = {"choice": "rocev2_flow", "rocev2_flow": {"per_qp": {"column_names": ["first_timestamp"]}}}
+            self.assert_refused(server.post("/monitor/metrics", per_qp), 400, "column_names[0]: 'first_timestamp'")
             self.assertEqual(server.post("/control/action", {})[0], 501)
             self.assert_refused(server.ask("PUT", "/config", {}), 405, "GET, POST and PATCH alone")
             self.assert_refused(server.ask("PATCH", "/control/state", {}), 405, "PATCH is of /config alone")
