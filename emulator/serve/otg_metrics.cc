@@ -88,7 +88,8 @@ class Answerer {
   Json answer(const Json& request) {
     JsonReader root(request, "", errors_);
     const std::string choice =
-        root.choice("choice", {"port", "flow", "rocev2_ipv4", "rocev2_ipv6", "rocev2_flow", "job"}).value_or("port");
+        root.choice("choice", {"port", "flow", "rocev2_ipv4", "rocev2_ipv6", "rocev2_flow", "collective", "job"})
+            .value_or("port");
     const Json nothing = Json::object();
     std::optional<JsonReader> of_choice = root.object(choice.c_str());
     JsonReader detail = of_choice ? *of_choice : JsonReader(nothing, choice, errors_);
@@ -102,6 +103,8 @@ class Answerer {
       answer = {{"choice", rows}, {rows, peers(detail, choice == "rocev2_ipv6")}};
     } else if (choice == "rocev2_flow") {
       answer = {{"choice", "rocev2_flow_per_qp_metrics"}, {"rocev2_flow_per_qp_metrics", queue_pairs(detail)}};
+    } else if (choice == "collective") {
+      answer = {{"choice", "collective_metrics"}, {"collective_metrics", now_.collectives}};
     } else {
       answer = {{"choice", "job_metrics"}, {"job_metrics", now_.jobs}};
     }

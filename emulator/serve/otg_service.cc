@@ -277,6 +277,7 @@ void OtgService::start() {
   run_ = queue_.submit(plan_->text, workload ? workload->files : std::vector<OtgFile>(), true);
   final_.reset();
   before_.reset();
+  collectives_.reset();
   // What was captured of the run before goes with it.
   std::erase_if(captures_, [](const auto& of_port) { return !of_port.second.is_on; });
   for (auto& [port, capture] : captures_) capture = {};
@@ -311,11 +312,22 @@ RunFigures OtgService::figures() {
   return figures;
 }
 
+Json OtgService::collectives() {
+  if (run_.empty() || is_under_way()) return Json::array();
+  if (!collectives_) collectives_ = collective_figures(store_.folder(run_) / "out");
+  if (!collectives_)
+    throw ServeError(
+        507, fmt::format("there are too many operations; they are in /rankwire/runs/{}/files/operations.csv", run_));
+  return *collectives_;
+}
+
 Json OtgService::get_metrics(const Json& request) {
   const std::lock_guard lock(mutex_);
   static const OtgConfig nothing;
   RequestErrors errors;
   RunFigures now = figures();
+  if (request.is_object() && request.contains("choice") && request["choice"] == "collective")
+    now.collectives = collectives();
   for (const auto& [port, capture] : captures_)
     if (capture.is_on) now.capturing.insert(port);
   const RunFigures* before = before_ ? &*before_ : nullptr;

@@ -69,6 +69,8 @@ class OtgService {
   /// Pauses the run, or lets one go on that was.
   void pause(bool paused);
   RunFigures figures();
+  /// Of the run's collectives, once it has ended.
+  nlohmann::json collectives();
   nlohmann::json describe(const RunStatus& status) const;
   /// Whether the run of the configuration has not ended. The lock is held.
   bool is_under_way() const;
@@ -80,9 +82,10 @@ class OtgService {
   std::mutex mutex_;
   nlohmann::json given_ = nlohmann::json::object();  // the configuration as it came
   std::optional<Plan> plan_;
-  std::string run_;                   // started of it last; empty: none
-  std::optional<RunFigures> final_;   // of it
-  std::optional<RunFigures> before_;  // an earlier look at it
+  std::string run_;                            // started of it last; empty: none
+  std::optional<RunFigures> final_;            // of it
+  std::optional<nlohmann::json> collectives_;  // of it, once they were asked for
+  std::optional<RunFigures> before_;           // an earlier look at it
   /// Of a port, since its capture was started last; `from` and `to` are run times in picoseconds of the run.
   struct Capture {
     bool is_on = true;

@@ -2,8 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "emulator/serve/run_results.h"
@@ -136,6 +142,55 @@ RunFigures final_figures(const std::filesystem::path& results) {
   if (jobs.empty())
     add_job(summary["config"].value("name", ""), has_ended_well(summary) ? summary.value("emulated", Json()) : Json());
   return figures;
+}
+
+std::optional<Json> collective_figures(const std::filesystem::path& results) {
+  constexpr uintmax_t kMostBytes = 64 << 20;
+  constexpr size_t kMostRows = 1000;
+  const std::filesystem::path file = results / "operations.csv";
+  std::error_code absent;
+  if (const uintmax_t size = std::filesystem::file_size(file, absent); !absent && size > kMostBytes)
+    return std::nullopt;
+  struct Sum {
+    uint64_t executions = 0, time = 0, least = UINT64_MAX, most = 0;  // picoseconds
+    double busbw = 0;
+  };
+  using Key = std::array<std::string, 4>;
+  constexpr std::array<std::string_view, 4> kKey = {"job", "kind", "group", "bytes"};
+  std::map<Key, Sum> sums;
+  for_each_csv_row(file, [&](std::span<const std::string> heading, std::span<const std::string> fields) {
+    const auto field = [&](std::string_view name) {
+      const auto column = static_cast<size_t>(std::find(heading.begin(), heading.end(), name) - heading.begin());
+      return column < fields.size() ? fields[column] : std::string();
+    };
+    constexpr std::array<std::string_view, 5> kOthers = {"compute", "host", "memory", "send", "receive"};
+    const std::string start = field("emulated_start_ps"), end = field("emulated_end_ps");
+    if (std::find(kOthers.begin(), kOthers.end(), field("kind")) != kOthers.end() || start.empty() || end.empty())
+      return;
+    Key key;
+    for (size_t i = 0; i < key.size(); ++i) key[i] = field(kKey[i]);
+    if (sums.size() >= kMostRows && !sums.contains(key)) return;
+    Sum& sum = sums[key];
+    const uint64_t time = std::stoull(end) - std::stoull(start);
+    const std::string busbw = field("busbw_gbps");
+    ++sum.executions, sum.time += time;
+    sum.least = std::min(sum.least, time), sum.most = std::max(sum.most, time);
+    sum.busbw += busbw.empty() ? 0 : std::stod(busbw);
+  });
+  Json rows = Json::array();
+  for (const auto& [key, sum] : sums) {
+    Json row{{"kind", key[1]},
+             {"group", key[2]},
+             {"executions", sum.executions},
+             {"avg_time_ps", sum.time / sum.executions},
+             {"min_time_ps", sum.least},
+             {"max_time_ps", sum.most}};
+    if (!key[0].empty()) row["job"] = std::stoull(key[0]);
+    if (!key[3].empty()) row["bytes"] = std::stoull(key[3]);
+    if (sum.busbw > 0) row["busbw_gbps"] = sum.busbw / static_cast<double>(sum.executions);
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 }  // namespace rankwire

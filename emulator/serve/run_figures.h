@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -29,6 +30,7 @@ struct RunFigures {
   std::map<std::string, FlowFigures> flows;         ///< by name; empty before it has ended
   std::map<size_t, LatencyFigures> latencies = {};  ///< of messages to a port, by its place; empty before it has ended
   nlohmann::json jobs = nlohmann::json::array();
+  nlohmann::json collectives = nlohmann::json::array();
   std::set<std::string> capturing = {};  ///< names of ports
 };
 
@@ -36,5 +38,8 @@ struct RunFigures {
 RunFigures live_figures(const nlohmann::json& state);
 /// Of a run that has ended, from its folder of results.
 RunFigures final_figures(const std::filesystem::path& results);
+/// The same of its collectives, which takes a look at each operation: a row for each job, kind, group and size. Absent
+/// where there are too many operations to look at while a client waits.
+std::optional<nlohmann::json> collective_figures(const std::filesystem::path& results);
 
 }  // namespace rankwire

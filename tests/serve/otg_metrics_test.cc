@@ -97,6 +97,21 @@ TEST(OtgMetrics, FiguresOfARunThatHasEnded) {
   EXPECT_FALSE(final_figures(folder.path() / "none").is_transmitting);
 }
 
+TEST(OtgMetrics, CollectivesAreTakenTogetherByWhatTheyAre) {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder.path() / "operations.csv")
+      << "job,kind,group,bytes,emulated_start_ps,emulated_end_ps,busbw_gbps\n"
+         "0,all_reduce,\"a\nb\",100,10,30,2\n0,all_reduce,\"a\nb\",100,0,50,3\n0,all_reduce,\"a\nb\",100,,,\n"
+         "1,barrier,w,,5,6,\n0,compute,,,1,2,\n0,send,,5,1,2,1\n";
+  RunFigures now;
+  now.collectives = collective_figures(folder.path()).value();
+  EXPECT_EQ(rows({{"choice", "collective"}}, now), Json::parse(R"([
+      {"job": 0, "kind": "all_reduce", "group": "a\nb", "bytes": 100, "executions": 2, "avg_time_ps": 35,
+       "min_time_ps": 20, "max_time_ps": 50, "busbw_gbps": 2.5},
+      {"job": 1, "kind": "barrier", "group": "w", "executions": 1, "avg_time_ps": 1, "min_time_ps": 1, "max_time_ps": 1}])"));
+  EXPECT_EQ(collective_figures(folder.path() / "none"), Json::array());
+}
+
 TEST(OtgMetrics, LatenciesOfAPortAreAFlowsWhereItIsTheOnlyOne) {
   OtgConfig config = one_flow();
   RunFigures now;

@@ -266,6 +266,9 @@ run: {deadline: 60s}
 
             self.assertEqual(server.post("/config", workload)[0], 200)
             self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
+            self.assertEqual(server.wait("r000001")["verdict"], "ok")
+            [row] = server.metrics("collective")
+            self.assertEqual((row["kind"], row["bytes"], row["executions"]), ("all_reduce", 1_000_000, 2))
             queued = [server.post("/rankwire/runs", workload) for _ in range(2)]
             self.assertEqual([status for status, _ in queued], [202, 202])
             last = queued[-1][1]["id"]
