@@ -49,8 +49,9 @@ std::optional<std::string> JsonReader::text(const char* field) {
 }
 
 std::string JsonReader::required_text(const char* field) {
-  if (!has(field)) fail(field, "is required");
-  return text(field).value_or("");
+  const std::optional<std::string> given = text(field);
+  if (!has(field) || given == "") fail(field, "is required");
+  return given.value_or("");
 }
 
 std::optional<std::string> JsonReader::choice(const char* field, std::initializer_list<std::string_view> names) {

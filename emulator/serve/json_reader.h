@@ -29,7 +29,7 @@ class JsonReader {
 
   /// Absent when it is not there or wrong, which is an error.
   std::optional<std::string> text(const char* field);
-  /// The same, and an error when it is not there.
+  /// The same, and an error when it is not there or empty.
   std::string required_text(const char* field);
   /// One of `names`.
   std::optional<std::string> choice(const char* field, std::initializer_list<std::string_view> names);

@@ -235,6 +235,17 @@ TEST(OtgConfig, APortHasOneEntryOfEachKind) {
               ElementsAre("stateful_flows.rocev2[1].tx_ports[0].port_name: port 'a' has an entry already"));
 }
 
+TEST(OtgConfig, AnEmptyTextIsNotThere) {
+  Json request = two_ports();
+  Json& interface = request["devices"][0]["rocev2"]["ipv4_interfaces"][0];
+  interface["peers"][0]["destination_ip_address"] = "";
+  EXPECT_THAT(errors_of(request), ElementsAre(HasSubstr("peers[0].destination_ip_address: is required")));
+  request = two_ports();
+  request["stateful_flows"]["rocev2"][0]["tx_ports"][0]["transmit_type"]["target_line_rate"]["flows"][0]
+         ["tx_endpoint"] = "";
+  EXPECT_THAT(errors_of(request), ElementsAre(HasSubstr("flows[0].tx_endpoint: is required")));
+}
+
 TEST(OtgConfig, WhatFollowsFromAnErrorIsNoOther) {
   Json request = two_ports();
   Json& tx_port = request["stateful_flows"]["rocev2"][0]["tx_ports"][0];

@@ -4,11 +4,13 @@
 import hashlib
 import json
 import re
+import shutil
 import ssl
+import subprocess
 import time
 import unittest
 
-from rankwire import OK, USAGE, rankwire
+from rankwire import OK, SOURCE, USAGE, rankwire
 from serving import MESSAGE, PATIENCE, SHARE, ServeTest, capture, otg, otg_of_ipv6, packets_of, transmit
 
 
@@ -222,6 +224,24 @@ class FlowTest(ServeTest):
                 self.assertEqual(server.get(f"/rankwire/runs/{path}")[0], 404, path)
             self.assert_refused(server.ask("GET", "/config", Host="example.org"), 421, "loopback names")
             self.assert_refused(server.ask("POST", "/config", {}, Origin="http://example.org"), 403, "another page")
+
+
+class DocumentTest(ServeTest):
+    def test_the_documented_shell(self):
+        if shutil.which("curl") is None:
+            self.skipTest("the document's shell has curl")
+        document = (SOURCE / "docs/serve.md").read_text(encoding="utf-8")
+        [text] = [text for text in re.findall(r"```sh\n(.*?)```", document, re.DOTALL) if "flow.json" in text]
+        flow = otg(captures=[{"name": "c", "port_names": ["b"], "packet_size": 64}])
+        (self.folder / "flow.json").write_text(json.dumps(flow), encoding="utf-8")
+        with self.serve("--grpc", "none") as server:
+            script = text.replace("http://127.0.0.1:8443", server.where["rest"])
+            done = subprocess.run(["sh", "-e", "-c", script], cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([json.loads(line) for line in done.stdout.splitlines()], [{"warnings": []}] * 4)
+        [row] = json.loads((self.folder / "flows.json").read_text(encoding="utf-8"))["rocev2_flow_per_qp_metrics"]
+        self.assertGreater(row["message_complete_rx"], 0)
+        self.assertGreater(len(packets_of((self.folder / "b.pcap").read_bytes())), 99)  # packets of a message
 
 
 class WorkloadTest(ServeTest):
