@@ -95,9 +95,11 @@ class GrpcTest(ServeTest):
             removal = otg_pb2.DeleteConfigRequest(config_delete={"config_delete_list": [{"choice": 1, "flows": ["none"]}]})
             code, error = self.call(channel, "DeleteConfig", removal, otg_pb2.DeleteConfigResponse)
             self.assertEqual((code, error["errors"]), ("INVALID_ARGUMENT", ["config_delete_list[0].flows[0]: no flow is called 'none'"]))
-            update = {"choice": "flows", "flows": {"property_names": ["rate"], "flows": [{"name": "flow", "rate": {"choice": "percentage", "percentage": 9}}]}}
-            update = json_format.ParseDict({"config_update": update}, otg_pb2.UpdateConfigRequest())
-            self.assertEqual(self.call(channel, "UpdateConfig", update, otg_pb2.UpdateConfigResponse), otg_pb2.UpdateConfigResponse(warning={}))
+            flow = {"name": "flow", "rate": {"choice": "percentage", "percentage": 9}}
+            update = {"config_update": {"choice": "flows", "flows": {"property_names": ["rate"], "flows": [flow]}}}
+            update = json_format.ParseDict(update, otg_pb2.UpdateConfigRequest())
+            self.assertEqual(self.call(channel, "UpdateConfig", update, otg_pb2.UpdateConfigResponse),
+                             otg_pb2.UpdateConfigResponse(warning={}))
             code, error = self.call(channel, "SetControlAction", config, otg_pb2.SetConfigResponse)
             self.assertEqual(code, "UNIMPLEMENTED")
 
