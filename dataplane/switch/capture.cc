@@ -65,13 +65,13 @@ std::array<uint8_t, 28> section_header() {
   return block;
 }
 
-std::vector<uint8_t> interface_block(const std::string& name) {
+std::vector<uint8_t> interface_block(const std::string& name, uint32_t snap_length) {
   const auto letters = static_cast<uint16_t>(std::min<size_t>(name.size(), UINT16_MAX));
   const uint32_t length = 20 + option_bytes(letters) + option_bytes(1) + option_bytes(0);
   std::vector<uint8_t> block(length);
   Words words(block.data());
   words.put(kInterface), words.put(length);
-  words.put(kEthernet), words.put(uint16_t{0}), words.put(FabricCapture::kSnapLength);
+  words.put(kEthernet), words.put(uint16_t{0}), words.put(snap_length);
   words.option(kInterfaceName, name.data(), letters);
   words.option(kTimeResolution, &kPicoseconds, 1);
   words.option(kEndOfOptions, nullptr, 0);
@@ -81,8 +81,10 @@ std::vector<uint8_t> interface_block(const std::string& name) {
 
 }  // namespace
 
-FabricCapture::FabricCapture(Bytes memory)
-    : capacity_(static_cast<size_t>(memory.count)), blocks_(std::make_unique_for_overwrite<uint8_t[]>(capacity_)) {}
+FabricCapture::FabricCapture(Bytes memory, uint32_t snap_length)
+    : snap_length_(snap_length),
+      capacity_(static_cast<size_t>(memory.count)),
+      blocks_(std::make_unique_for_overwrite<uint8_t[]>(capacity_)) {}
 
 void FabricCapture::received(uint32_t port, const Frame& frame) noexcept {
   keep(port, Direction::kInbound, frame.arrival, frame);
@@ -93,7 +95,7 @@ void FabricCapture::sent(uint32_t port, Time begun, const Frame& frame) noexcept
 }
 
 void FabricCapture::keep(uint32_t port, Direction direction, Time at, const Frame& frame) noexcept {
-  const uint32_t kept = std::min(frame.length(), kSnapLength);
+  const uint32_t kept = std::min(frame.length(), snap_length_);
   const uint32_t length = 32 + padded(kept) + option_bytes(sizeof direction) + option_bytes(0);
   if (length > capacity_ - used_) {
     ++left_out_;
@@ -116,9 +118,9 @@ void FabricCapture::keep(uint32_t port, Direction direction, Time at, const Fram
   ++frames_;
 }
 
-std::string FabricCapture::file_head(std::span<const std::string> names) {
+std::string FabricCapture::file_head(std::span<const std::string> names) const {
   std::string head(text_of(section_header()));
-  for (const std::string& name : names) head += text_of(interface_block(name));
+  for (const std::string& name : names) head += text_of(interface_block(name, snap_length_));
   return head;
 }
 

@@ -7,7 +7,7 @@ namespace rankwire {
 CaptureFile::CaptureFile(const std::filesystem::path& file, const FabricCapture& capture,
                          std::span<const std::string> names)
     : file_(file), capture_(capture), stream_(file, std::ios::binary | std::ios::trunc) {
-  stream_ << FabricCapture::file_head(names) << std::flush;
+  stream_ << capture.file_head(names) << std::flush;
   if (!stream_) fail_run("{}: cannot be written", file_.string());
 }
 

@@ -221,7 +221,8 @@ class EmbeddedTestbed final : public Testbed {
   }
 
   void make_switches() {
-    if (setup_.config.capture) capture_.emplace(*setup_.config.capture);
+    if (setup_.config.capture)
+      capture_.emplace(*setup_.config.capture, static_cast<uint32_t>(setup_.config.capture_length.count));
     for (uint32_t shard = 0; shard < shards_; ++shard) {
       switches_.push_back(setup_.config.fabric ? make_fabric() : make_shard(shard));
       devices_.push_back(switches_.back().get());

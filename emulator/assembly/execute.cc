@@ -193,6 +193,7 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
                             }};
   RunOptions options = run_options(setup.config);
   options.spent = execution.spent;
+  options.held = control.held;
   if (control.asked != nullptr) options.inquiry = &inquiry;
   const JoinedTeam joined(execution.machine, crew, engines);
   execution.clock.start();
@@ -270,9 +271,15 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
                .background = background.counters(),
                .is_part = execution.machine != nullptr});
   end.stall = std::move(stall);
-  for (const std::string& finding : background_findings(setup.background, background.counters(), Time() + result.total,
-                                                        setup.config.run.stall_timeout))
+  for (const std::string& finding :
+       background_findings(setup.background, background.counters(), Time() + (result.total - result.held),
+                           setup.config.run.stall_timeout))
     record.warning(finding);
+  if (result.held > Duration(0))
+    record.warning(
+        fmt::format("nothing was posted for {:.6g} s of the run, while somebody held it: times and rates have "
+                    "that in them",
+                    static_cast<double>(result.held.ps) / 1e12));
   end.rates = rate_sampling(execution.rates, setup.plan.transport);
   if (execution.complete) execution.complete(end);
   if (end.rates && end.rates->lost > 0)

@@ -42,6 +42,9 @@ struct RunControl {
   /// has it. Empty: nobody looks on, and nothing is published.
   std::function<void(std::shared_ptr<LiveFeed> feed)> look_on = nullptr;
 
+  /// While it is true runs in real time post nothing; outlives them. Null: nobody holds them.
+  const std::atomic<bool>* held = nullptr;
+
   std::shared_ptr<void> watched(WatchedRun run) const { return watch ? watch(std::move(run)) : nullptr; }
   void warned(std::string_view text) const {
     if (warn) warn(text);

@@ -361,7 +361,8 @@ struct CommandLine {
 int rankwire_main(int argc, char** argv) {
   configure_log(Verbosity::kNormal);
   explain_lack_of_memory_at_the_end();
-  inquiries();  // a question that comes before there is a run must not end the process
+  // A question that comes before there is a run must not end the process.
+  inquiries(), hold_flag();
   try {
     CommandLine line;
     line.add_verbs();

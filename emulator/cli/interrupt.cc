@@ -10,9 +10,14 @@ namespace {
 // A signal handler can reach nothing but a global.
 std::atomic<bool> was_interrupted{false};
 std::atomic<uint32_t> asked{0};
+std::atomic<bool> held{false};
 
 void on_inquiry(int) {
   asked.fetch_add(1);
+}
+
+void on_hold(int signal) {
+  held.store(signal == SIGRTMIN);
 }
 
 void on_signal(int signal) {
@@ -54,6 +59,18 @@ FilesStopOnSignal::~FilesStopOnSignal() {
 
 void interrupt() {
   was_interrupted.store(true);
+}
+
+const std::atomic<bool>& hold_flag() {
+  static const bool installed = [] {
+    struct sigaction action {};
+    action.sa_handler = on_hold;
+    action.sa_flags = SA_RESTART;
+    for (const int signal : {SIGRTMIN, SIGRTMIN + 1}) sigaction(signal, &action, nullptr);
+    return true;
+  }();
+  static_cast<void>(installed);
+  return held;
 }
 
 const std::atomic<uint32_t>& inquiries() {

@@ -1,4 +1,5 @@
-// Signals: Ctrl-C, SIGTERM and SIGHUP end a run cleanly, with what it measured; SIGUSR1 asks who waits for whom.
+// Signals: Ctrl-C, SIGTERM and SIGHUP end a run cleanly, with what it measured; SIGUSR1 asks who waits for whom;
+// SIGRTMIN holds it and SIGRTMIN+1 lets it go on.
 #pragma once
 
 #include <atomic>
@@ -28,5 +29,8 @@ void interrupt();
 
 /// How often SIGUSR1 has arrived. The first call installs the handler.
 const std::atomic<uint32_t>& inquiries();
+
+/// True from SIGRTMIN to SIGRTMIN+1. The first call installs the handlers.
+const std::atomic<bool>& hold_flag();
 
 }  // namespace rankwire

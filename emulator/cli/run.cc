@@ -67,7 +67,7 @@ void run_watched(PreparedRun& prepared, RunPage& page) {
                   return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(std::move(on_page),
                                                                                                    std::move(on_line));
                 },
-                log_warning, &inquiries(), answer, page.look_on()});
+                log_warning, &inquiries(), answer, page.look_on(), &hold_flag()});
 }
 
 /// What is printed of a measured collective: the table as nccl-tests has it, beside a cluster's, and how the run ended.
@@ -171,7 +171,7 @@ int run_and_report(const RunRequest& request, const ResolvedRun& resolved, Machi
   int status = 0;
   try {
     if (request.silent) {
-      prepared.run({interrupt_flag(), nullptr, nullptr, &inquiries(), answer});
+      prepared.run({interrupt_flag(), nullptr, nullptr, &inquiries(), answer, nullptr, &hold_flag()});
     } else {
       run_watched(prepared, page);
     }

@@ -63,7 +63,7 @@ void BackgroundTraffic::advance(Time now) noexcept {
     flow.waits = false;
     const uint32_t number = background_.flows[f].entry;
     const BackgroundEntry& entry = background_.entries[number];
-    if (flow.failed) continue;
+    if (flow.failed || at >= entry.stop) continue;  // which `postpone` may have passed
     counters_[number].behind = std::max(counters_[number].behind, now - at);
     if (entry.arrivals == BackgroundArrivals::kClosed) {
       refill(f, at);
@@ -71,6 +71,13 @@ void BackgroundTraffic::advance(Time now) noexcept {
       offer(f);
     }
   }
+}
+
+void BackgroundTraffic::postpone(Duration by) noexcept {
+  postponed_ += by;
+  for (auto& [at, f] : due_)
+    if (background_.entries[background_.flows[f].entry].arrivals != BackgroundArrivals::kClosed) at += by;
+  std::ranges::make_heap(due_, std::greater<>());
 }
 
 void BackgroundTraffic::posted(size_t count) noexcept {
@@ -93,11 +100,12 @@ size_t BackgroundTraffic::take(Time now, std::span<Event> events) noexcept {
 }
 
 /// When a flow has been on for so long, at the beginning of the next burst rather than at the end of one.
-Time BackgroundTraffic::real_time(const BackgroundEntry& entry, Duration active) noexcept {
-  if (entry.off == Duration(0)) return entry.start + active;
+Time BackgroundTraffic::real_time(const BackgroundEntry& entry, Duration active) const noexcept {
+  const Time start = entry.start + postponed_;
+  if (entry.off == Duration(0)) return start + active;
   const int64_t bursts = active.ps / entry.on.ps;
   const auto off = static_cast<unsigned __int128>(bursts) * static_cast<uint64_t>(entry.off.ps);
-  return entry.start + bounded(off + static_cast<uint64_t>(active.ps));
+  return start + bounded(off + static_cast<uint64_t>(active.ps));
 }
 
 /// `at` itself when the entry is on then.

@@ -49,6 +49,9 @@ class BackgroundTraffic {
   void posted(size_t count) noexcept;
   /// Takes the background's of the events, brings the others to the front, in their order, and returns their number.
   size_t take(Time now, std::span<Event> events) noexcept;
+  /// So long nothing was to be posted: messages of open loops are due as much later, those that are due as well as all
+  /// after them, with the bursts that they are in. Closed loops go on.
+  void postpone(Duration by) noexcept;
   /// When a message is due next.
   Time next_event() const noexcept { return due_.empty() ? Time::never() : due_.front().first; }
 
@@ -67,7 +70,7 @@ class BackgroundTraffic {
     Random random{0};    ///< for gaps, and for sizes of what is not posted
   };
 
-  static Time real_time(const BackgroundEntry& entry, Duration active) noexcept;
+  Time real_time(const BackgroundEntry& entry, Duration active) const noexcept;
   static Time next_on(const BackgroundEntry& entry, Time at) noexcept;
   Duration gap(const BackgroundEntry& entry, Flow& flow, Bytes bytes) const noexcept;
   void schedule(uint32_t flow, Time at) noexcept;
@@ -85,6 +88,7 @@ class BackgroundTraffic {
   std::vector<std::pair<Time, uint32_t>> due_;  // a heap with the earliest on top
   std::vector<Message> outgoing_;
   size_t taken_ = 0;  // of outgoing_
+  Duration postponed_;
   std::vector<BackgroundCounters> counters_;
 };
 

@@ -24,9 +24,11 @@ constexpr Duration kLongestFollow = milliseconds(100);
 /// often.
 constexpr Duration kAhead = milliseconds(1);
 
-/// The engine goes on at `now`, and what it posts is under way. So does the background, if there is one.
-void react(Engine& engine, BackgroundTraffic* background, Transport& transport, Time now) noexcept {
+/// The engine goes on at `now`, and what it posts is under way. So does the background, if there is one. `held`: what
+/// they have to post stays with them.
+void react(Engine& engine, BackgroundTraffic* background, Transport& transport, Time now, bool held) noexcept {
   engine.advance(now);
+  if (held) return;
   engine.posted(transport.post(now, engine.outgoing()));
   if (background == nullptr) return;
   background->advance(now);
@@ -38,10 +40,10 @@ void react(Engine& engine, BackgroundTraffic* background, Transport& transport, 
 /// at a time, since more may come for as long as one listens, and what it posts leaves in the same turn. So does the
 /// background, if there is one. Who looks on is told of all events.
 bool turn(Engine& engine, BackgroundTraffic* background, LiveObserver* live, Transport& transport,
-          std::span<Device* const> devices, std::span<Event> events, Time now, bool instant) noexcept {
+          std::span<Device* const> devices, std::span<Event> events, Time now, bool instant, bool held) noexcept {
   const auto done = [&] { return engine.progress() + transport.activity(); };
   const uint64_t before = done();
-  react(engine, background, transport, now);
+  react(engine, background, transport, now, held);
   bool moved = false;
   for (Device* device : devices) moved |= device->step(now);
   bool more = true;
@@ -54,7 +56,7 @@ bool turn(Engine& engine, BackgroundTraffic* background, LiveObserver* live, Tra
       handled += n;
       more = n == events.size();
     } while (more && instant);
-    if (handled > 0) react(engine, background, transport, now);
+    if (handled > 0) react(engine, background, transport, now, held);
   }
   if (!instant) transport.send_due(now);
   return moved || done() != before;
@@ -93,7 +95,7 @@ class Loop {
     Watchdog watchdog(engine_, transport_, options.stall_timeout, now,
                       background_ == nullptr ? Watchdog::Arrivals::kOfEngine : Watchdog::Arrivals::kOfOthersToo);
     // What is modelled begins when the run does, and not when the loop first looks.
-    if (model_ != nullptr && clock.runs_by_itself()) react(engine_, background_, transport_, Time());
+    if (model_ != nullptr && clock.runs_by_itself()) react(engine_, background_, transport_, Time(), false);
     bool moved = false;  // at the time `now`, which several turns may share
     uint32_t answered = options.inquiry != nullptr ? options.inquiry->asked.load() : 0;
     while (!all_finished() && !team_.ended()) {
@@ -104,9 +106,11 @@ class Loop {
       }
       if (options.inquiry != nullptr) answer(*options.inquiry, answered, now);
       if (live_ != nullptr) live_->look(now);
+      if (options.held != nullptr && clock.runs_by_itself())
+        heed(options.held->load(std::memory_order_relaxed), now, watchdog);
       const Time begin = now;
       if (model_ != nullptr && clock.runs_by_itself()) moved |= follow_model(now, clock);
-      moved |= turn(engine_, background_, live_, transport_, devices_, events_, now, !clock.runs_by_itself());
+      moved |= turn(engine_, background_, live_, transport_, devices_, events_, now, !clock.runs_by_itself(), is_held_);
       if (engine_.must_stop()) {
         team_.end(Verdict::kFailed, engine_.failure_text());
         break;
@@ -126,10 +130,24 @@ class Loop {
     // The thread may have stood still since, and found the run ended when it went on.
     if (clock.runs_by_itself()) add_turn(now, clock.now(), watchdog);
     if (live_ != nullptr) live_->publish(now);
+    if (is_held_) time_.held += now - held_since_;
     time_.total = now - Time();
   }
 
  private:
+  /// Somebody may hold what is to be posted. What was due meanwhile is due as much later.
+  void heed(bool held, Time now, Watchdog& watchdog) noexcept {
+    if (held) watchdog.excuse(now);
+    if (held == is_held_) return;
+    is_held_ = held;
+    if (held) {
+      held_since_ = now;
+      return;
+    }
+    time_.held += now - held_since_;
+    if (background_ != nullptr) background_->postpone(now - held_since_);
+  }
+
   /// In real time: lets happen what by its own time has happened in the model before `now`, and what follows from that.
   /// Where there is much of it, what is on the wire goes on, and so does `now`. A model that takes longer than what it
   /// models is given up after `kLongestFollow`: what is left happens late. Returns whether anything happened.
@@ -138,12 +156,12 @@ class Loop {
     const Time begin = now;
     uint32_t steps = 0;
     for (Time at = next(); at < now && now - begin < kLongestFollow; at = next()) {
-      react(engine_, background_, transport_, at);
+      react(engine_, background_, transport_, at, is_held_);
       for (size_t n = model_->poll(at, events_); n > 0; n = model_->poll(at, events_)) {
         const std::span<Event> happened = std::span(events_).first(n);
         if (live_ != nullptr) live_->note(happened);
         engine_.handle(at, happened.first(background_ == nullptr ? n : background_->take(at, happened)));
-        react(engine_, background_, transport_, at);
+        react(engine_, background_, transport_, at, is_held_);
       }
       if (++steps % kStepsAtOnce != 0) continue;
       now = clock.now();
@@ -214,6 +232,8 @@ class Loop {
   WorkerTime& time_;
   ModelledPart* const model_;  // of the transport; null: there is none
   std::array<Event, 64> events_;
+  bool is_held_ = false;
+  Time held_since_;    // while it is
   bool told_ = false;  // the team, that all ranks have finished
 };
 
@@ -314,7 +334,10 @@ RunResult Crew::run(const std::function<std::string(ConnectionId)>& describe, Cl
   RunResult result;
   result.verdict = team_.verdict(), result.reason = team_.reason();
   result.last_progress = team_.last_progress();
-  for (const WorkerTime& time : times_) result.total = std::max(result.total, time.total);
+  for (const WorkerTime& time : times_) {
+    result.total = std::max(result.total, time.total);
+    result.held = std::max(result.held, time.held);
+  }
   result.workers = std::move(times_);
   for (const Worker& worker : workers_) {
     if (result.verdict == Verdict::kOk || result.waiting.size() >= kReportedWaits) break;

@@ -37,10 +37,15 @@ struct RunOptions {
   Duration spent = {};                   ///< of the deadline, by runs before this one that share it
   Duration stall_timeout = seconds(5);   ///< without any progress while nothing computes
   const WaitInquiry* inquiry = nullptr;  ///< outlives the run; null: nobody asks
+  /// While it is true nothing is posted, in real time; what is under way arrives, and what computes goes on. Nobody is
+  /// found to stand still for that, and the deadline comes when it would. Set by any thread or a signal handler, and
+  /// outlives the run; null: nobody holds it.
+  const std::atomic<bool>* held = nullptr;
 };
 
 /// How one worker spent a run. Its thread's alone while that goes on.
 struct alignas(64) WorkerTime {
+  Duration held;         ///< run time in which nothing was to be posted (RunOptions::held)
   Duration busy, total;  ///< run time in which a turn of the loop did something, and all of it
   Histogram turns;       ///< how long turns of the loop took, in real time; in virtual time empty
   /// The longest of them since the worker last made progress, or in the last `stall_timeout` where that began before,
@@ -56,6 +61,7 @@ struct RunResult {
   std::vector<JobSpan> jobs;         ///< by JobId; left to whoever has the engines
   Duration completion;               ///< of the slowest rank; likewise
   Duration total;                    ///< run time
+  Duration held;                     ///< of that, in which nothing was to be posted
   Time last_progress;                ///< of any worker: the last completion, computation or arrival that counted
   std::vector<WorkerTime> workers;
 };

@@ -86,6 +86,21 @@ const std::map<std::string, Method, std::less<>>& methods() {
         [](OtgService& service, const Json&) {
           return Json{{"config", service.get_config()}};
         }}},
+      {"/otg.Openapi/UpdateConfig",
+       {"otg.UpdateConfigRequest", "otg.UpdateConfigResponse",
+        [](OtgService& service, const Json& request) {
+          return Json{{"warning", service.update_config(field(request, "config_update"))}};
+        }}},
+      {"/otg.Openapi/AppendConfig",
+       {"otg.AppendConfigRequest", "otg.AppendConfigResponse",
+        [](OtgService& service, const Json& request) {
+          return Json{{"warning", service.append_config(field(request, "config_append"))}};
+        }}},
+      {"/otg.Openapi/DeleteConfig",
+       {"otg.DeleteConfigRequest", "otg.DeleteConfigResponse",
+        [](OtgService& service, const Json& request) {
+          return Json{{"warning", service.delete_config(field(request, "config_delete"))}};
+        }}},
       {"/otg.Openapi/SetControlState",
        {"otg.SetControlStateRequest", "otg.SetControlStateResponse",
         [](OtgService& service, const Json& request) {
@@ -108,6 +123,15 @@ const std::map<std::string, Method, std::less<>>& methods() {
         }}},
   };
   return all;
+}
+
+/// A message whose first field are these bytes: protobuf's JSON would have them in base64.
+std::string bytes_field(const std::string& bytes) {
+  std::string message = "\x0a";  // field 1, of a length that follows
+  size_t rest = bytes.size();
+  for (; rest > 0x7F; rest >>= 7) message += static_cast<char>((rest & 0x7F) | 0x80);
+  message += static_cast<char>(rest);
+  return message + bytes;
 }
 
 std::string bytes_of(const grpc::ByteBuffer& buffer) {
@@ -157,6 +181,9 @@ class Openapi final : public GrpcServer, private grpc::CallbackGenericService {
 
   std::string answer(const std::string& name, const std::string& request) {
     if (name == kReflection) return model_.reflect(request);
+    if (name == "/otg.Openapi/GetCapture")
+      return bytes_field(
+          service_.get_capture(field(model_.json_of("otg.GetCaptureRequest", request), "capture_request")));
     const auto method = methods().find(name);
     if (method == methods().end()) throw ServeError(501, fmt::format("{} is not served", name));
     const Json json = model_.json_of(method->second.request_type, request);

@@ -331,6 +331,7 @@ struct RunConfig {
   std::optional<Duration> rate_interval;                   ///< key `record.rate_interval`; absent: no samples
   uint32_t rate_rows = 65'536;                             ///< key `record.rate_rows`
   std::optional<Bytes> capture;                            ///< key `record.capture`; absent: none
+  Bytes capture_length = Bytes(128);                       ///< key `record.capture_length`
   DpdkConfig dpdk;
   std::map<std::string, std::string> dut;
   std::vector<DeviceCountersConfig> device_counters;

@@ -334,6 +334,7 @@ void describe_run(Visitor& visit, RunConfig& config) {
     keys.field("rate_interval", config.rate_interval, Or{"none", Interval{nanoseconds(1), seconds(1)}});
     keys.field("rate_rows", config.rate_rows, Integer<uint32_t>{2, 1 << 20});
     keys.field("capture", config.capture, Or{"none", Size{Bytes(1 << 10), Bytes(1LL << 40)}});
+    keys.field("capture_length", config.capture_length, Size{Bytes(64), Bytes(16384)});
   });
   visit.section("dpdk", [&](auto& keys) {
     keys.field("memory", config.dpdk.memory, Size{Bytes(1 << 20), kLargestSize});

@@ -207,8 +207,8 @@ HttpServer::HttpServer(const ListenAddress& where, HttpLimits limits, const std:
     const bool is_known = !where_.is_loopback() || names_loopback(host_of(host)) || host_of(host) == where_.host;
     if (!is_known) {
       refuse(response, 421, "this server is known by loopback names alone");
-    } else if (request.method != "GET" && request.method != "POST") {
-      refuse(response, 405, "GET and POST alone");
+    } else if (request.method != "GET" && request.method != "POST" && !(takes_patches_ && request.method == "PATCH")) {
+      refuse(response, 405, takes_patches_ ? "GET, POST and PATCH alone" : "GET and POST alone");
     } else if (!site.empty() && site != scheme_ + host) {
       refuse(response, 403, "asked by another page");
     } else {
@@ -265,6 +265,11 @@ void HttpServer::post(const std::string& path, Handler handler) {
 
 void HttpServer::post_below(const std::string& prefix, BodyHandler handler) {
   server_->Post(exactly(prefix) + ".*", std::move(handler));
+}
+
+void HttpServer::patch_below(const std::string& prefix, BodyHandler handler) {
+  takes_patches_ = true;
+  server_->Patch(exactly(prefix) + ".*", std::move(handler));
 }
 
 void HttpServer::on_error(Handler handler) {

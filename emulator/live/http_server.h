@@ -66,6 +66,8 @@ class HttpServer {
   using BodyHandler = std::function<void(const httplib::Request& request, httplib::Response& response,
                                          const httplib::ContentReader& body)>;
   void post_below(const std::string& prefix, BodyHandler handler);
+  /// Without one PATCH is refused.
+  void patch_below(const std::string& prefix, BodyHandler handler);
 
   /// Before `start`. Is given each answer whose status is 400 or above before it goes; the body of one that the server
   /// refuses by itself says why in plain text, or is empty.
@@ -88,6 +90,7 @@ class HttpServer {
   const char* const scheme_;
   std::unique_ptr<Limited> server_;
   ListenAddress bound_;
+  bool takes_patches_ = false;
   std::atomic<bool> gave_up_{false};  // the library listens no more
   std::thread thread_;
 };

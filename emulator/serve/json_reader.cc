@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 namespace rankwire {
@@ -48,8 +49,9 @@ std::optional<std::string> JsonReader::text(const char* field) {
 }
 
 std::string JsonReader::required_text(const char* field) {
-  if (!has(field)) fail(field, "is required");
-  return text(field).value_or("");
+  const std::optional<std::string> given = text(field);
+  if (!has(field) || given == "") fail(field, "is required");
+  return given.value_or("");
 }
 
 std::optional<std::string> JsonReader::choice(const char* field, std::initializer_list<std::string_view> names) {
@@ -65,6 +67,9 @@ std::optional<uint64_t> JsonReader::number(const char* field, uint64_t least, ui
   std::optional<uint64_t> number;
   if (value->is_number_unsigned() || (value->is_number_integer() && value->get<int64_t>() >= 0)) {
     number = value->get<uint64_t>();
+  } else if (value->is_number_float() && value->get<double>() >= 0 && value->get<double>() < 1e15 &&
+             std::trunc(value->get<double>()) == value->get<double>()) {
+    number = static_cast<uint64_t>(value->get<double>());  // clients write some numbers as 30.0
   } else if (value->is_string()) {
     const auto& digits = value->get_ref<const std::string&>();
     uint64_t read = 0;
@@ -73,6 +78,14 @@ std::optional<uint64_t> JsonReader::number(const char* field, uint64_t least, ui
   }
   if (number && *number >= least && *number <= most) return number;
   fail(field, fmt::format("is no number from {} to {}", least, most));
+  return std::nullopt;
+}
+
+std::optional<bool> JsonReader::flag(const char* field) {
+  const nlohmann::json* value = take(field);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_boolean()) return value->get<bool>();
+  fail(field, "is neither true nor false");
   return std::nullopt;
 }
 

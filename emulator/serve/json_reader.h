@@ -29,18 +29,22 @@ class JsonReader {
 
   /// Absent when it is not there or wrong, which is an error.
   std::optional<std::string> text(const char* field);
-  /// The same, and an error when it is not there.
+  /// The same, and an error when it is not there or empty.
   std::string required_text(const char* field);
   /// One of `names`.
   std::optional<std::string> choice(const char* field, std::initializer_list<std::string_view> names);
   /// A number, or a string with one, as protobuf writes 64 bits, from `least` to `most`.
   std::optional<uint64_t> number(const char* field, uint64_t least, uint64_t most);
+  /// Absent when it is not there or wrong.
+  std::optional<bool> flag(const char* field);
   /// Texts of a list; empty when it is not there.
   std::vector<std::string> texts(const char* field);
   /// Objects of a list; empty when it is not there.
   std::vector<JsonReader> objects(const char* field);
   /// Absent when it is not there.
   std::optional<JsonReader> object(const char* field);
+  /// As it came. Reads nothing.
+  const nlohmann::json& whole() const { return *value_; }
   /// Not served, but clients send the model's default of what nobody has set: absent, or exactly this.
   void only(const char* field, const nlohmann::json& value);
   /// Read already, elsewhere or on purpose.

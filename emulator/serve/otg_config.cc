@@ -5,19 +5,17 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/address.h"
-#include "emulator/serve/client_names.h"
 #include "emulator/serve/mac_number.h"
+#include "emulator/serve/otg_values.h"
 
 namespace rankwire {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr size_t kMostConfiguration = 1 << 20, kMostFiles = 4096;
-constexpr uint64_t kMostMessage = 2'147'483'647;  // bytes, as background[].size
 
 /// A peer's queue pair, before it is known where it leads.
 struct QueuePair {
@@ -27,6 +25,24 @@ struct QueuePair {
   bool is_used = false;
 };
 
+/// An address has several spellings.
+std::string canonical(const std::string& address) {
+  const std::optional<IpAddress> ip = parse_ip(address);
+  return ip ? to_string(*ip) : address;
+}
+
+unsigned __int128 number_of(const IpAddress& ip) {
+  unsigned __int128 number = 0;
+  for (const uint8_t byte : ip.bytes) number = number << 8 | byte;
+  return number;
+}
+
+IpAddress address_of(unsigned __int128 number) {
+  IpAddress ip;
+  for (size_t i = ip.bytes.size(); i > 0; --i, number >>= 8) ip.bytes[i - 1] = static_cast<uint8_t>(number);
+  return ip;
+}
+
 /// Reads a configuration from its outermost object inwards.
 class ConfigReader {
  public:
@@ -35,9 +51,10 @@ class ConfigReader {
   OtgConfig read(const Json& request) {
     JsonReader root(request, "", errors_);
     if (std::optional<JsonReader> workload = root.object("ai_workload")) {
-      read_workload(*workload);
+      config_.ai_workload = read_ai_workload(*workload);
     } else {
       read_ports(root);
+      read_captures(root);
       for (JsonReader& device : root.objects("devices")) read_device(device);
       if (std::optional<JsonReader> stateful = root.object("stateful_flows")) read_stateful(*stateful);
       if (config_.flows.empty()) root.fail("stateful_flows.rocev2", "no flow is there, nor 'ai_workload'");
@@ -56,24 +73,6 @@ class ConfigReader {
     if (is_control || name.size() > 128) object.fail(field, "a name has at most 128 characters in one line");
     if (!name.empty() && !names_.insert(name).second) object.fail(field, fmt::format("'{}' is named twice", name));
     return name;
-  }
-
-  void read_workload(JsonReader& workload) {
-    AiWorkload& job = config_.ai_workload.emplace();
-    job.configuration = workload.required_text("configuration");
-    if (job.configuration.size() > kMostConfiguration)
-      workload.fail("configuration", fmt::format("is larger than {} bytes", kMostConfiguration));
-    std::set<std::string> names;
-    for (JsonReader& file : workload.objects("files")) {
-      OtgFile one{file.required_text("name"), file.required_text("sha256")};
-      if (!is_file_name(one.name)) file.fail("name", "a file's name has letters, digits, '.', '_', '-' alone");
-      if (!is_digest(one.sha256)) file.fail("sha256", "is no SHA-256 of 64 small hexadecimal digits");
-      if (!names.insert(one.name).second) file.fail("name", "is there twice");
-      file.end();
-      job.files.push_back(std::move(one));
-    }
-    if (job.files.size() > kMostFiles) workload.fail("files", fmt::format("are more than {}", kMostFiles));
-    workload.end();
   }
 
   void read_ports(JsonReader& root) {
@@ -96,13 +95,23 @@ class ConfigReader {
     }
   }
 
-  static std::optional<uint64_t> speed_of(JsonReader& layer1) {
-    constexpr uint64_t kGigabit = 1'000'000'000;
-    const std::optional<std::string> name =
-        layer1.choice("speed", {"speed_1_gbps", "speed_10_gbps", "speed_25_gbps", "speed_40_gbps", "speed_50_gbps",
-                                "speed_100_gbps", "speed_200_gbps", "speed_400_gbps", "speed_800_gbps"});
-    if (!name) return std::nullopt;
-    return std::stoull(name->substr(std::string_view("speed_").size())) * kGigabit;
+  void read_captures(JsonReader& root) {
+    std::set<size_t> named;
+    for (JsonReader& capture : root.objects("captures")) {
+      name_of(capture);
+      const CaptureSettings settings = capture_settings(capture);
+      const std::vector<std::string> names = capture.texts("port_names");
+      if (names.empty()) capture.fail("port_names", "is required");
+      for (const std::string& name : names) {
+        const std::optional<size_t> port = port_of_one(capture, "port_names", name, named);
+        if (!port) continue;
+        OtgPort& one = config_.ports[*port];
+        if (one.location != "ring" && one.location != "memory")
+          capture.fail("port_names", fmt::format("port '{}' is no port of the embedded switch, which captures", name));
+        one.capture = settings;
+      }
+      capture.end();
+    }
   }
 
   std::optional<size_t> port_named(JsonReader& object, const char* field, const std::string& name) {
@@ -123,10 +132,11 @@ class ConfigReader {
 
   void read_device(JsonReader& device) {
     name_of(device);
-    std::map<std::string, size_t> ports;  // by the name of the IPv4 interface
+    std::map<std::string, size_t> ports;  // by the name of the IPv4 or IPv6 interface
     for (JsonReader& ethernet : device.objects("ethernets")) read_ethernet(ethernet, ports);
     if (std::optional<JsonReader> rocev2 = device.object("rocev2")) {
-      for (JsonReader& interface : rocev2->objects("ipv4_interfaces")) read_interface(interface, ports);
+      for (JsonReader& interface : rocev2->objects("ipv4_interfaces")) read_interface(interface, "ipv4_name", ports);
+      for (JsonReader& interface : rocev2->objects("ipv6_interfaces")) read_interface(interface, "ipv6_name", ports);
       rocev2->end();
     }
     device.end();
@@ -145,43 +155,58 @@ class ConfigReader {
     }
     ethernet.only("mtu", 1500);
     const std::string mac = ethernet.text("mac").value_or("");
-    for (JsonReader& ipv4 : ethernet.objects("ipv4_addresses")) {
-      const std::string name = name_of(ipv4), address = ipv4.required_text("address");
-      const uint64_t prefix = ipv4.number("prefix", 1, 31).value_or(24);
-      const std::string gateway = ipv4.text("gateway").value_or("");
-      ipv4.end();
-      const std::optional<IpAddress> ip = parse_ip(address);
-      if (!ip || !ip->is_ipv4()) {
-        ipv4.fail("address", fmt::format("'{}' is no IPv4 address", address));
-      } else if (const std::optional<IpAddress> hop = parse_ip(gateway);
-                 !gateway.empty() && (!hop || !in_same_subnet(*hop, *ip, static_cast<uint32_t>(prefix)))) {
-        ipv4.fail("gateway", "is not in the subnet of 'address'");
+    for (const bool is_ipv6 : {false, true})
+      for (JsonReader& interface : ethernet.objects(is_ipv6 ? "ipv6_addresses" : "ipv4_addresses")) {
+        const std::string name = name_of(interface);
+        read_address(interface, is_ipv6, port);
+        if (!port) continue;
+        ports.emplace(name, *port);
+        config_.ports[*port].ethernet = own_name;
+        macs_[*port] = mac;
       }
-      if (!port) continue;
-      if (!config_.ports[*port].address.empty())
-        ipv4.fail("address",
-                  fmt::format("port '{}' has an interface already; one is served", config_.ports[*port].name));
-      config_.ports[*port].address = address;
-      config_.ports[*port].ethernet = own_name;
-      macs_[*port] = mac;
-      if (prefix_ == 0) prefix_ = prefix;
-      if (prefix_ != prefix) ipv4.fail("prefix", fmt::format("{} differs from the {} of others", prefix, prefix_));
-      ports.emplace(name, *port);
-    }
     ethernet.end();
   }
 
-  void read_interface(JsonReader& interface, const std::map<std::string, size_t>& ports) {
-    const std::string name = interface.required_text("ipv4_name");
+  /// `port` of the interface; absent: there is none of that name, which is an error already.
+  void read_address(JsonReader& interface, bool is_ipv6, std::optional<size_t> port) {
+    const std::string address = interface.required_text("address");
+    const uint64_t prefix = interface.number("prefix", 1, is_ipv6 ? 126 : 31).value_or(is_ipv6 ? 64 : 24);
+    const std::string gateway = interface.text("gateway").value_or("");
+    interface.end();
+    const std::optional<IpAddress> ip = parse_ip(address);
+    if (!ip || ip->is_ipv4() == is_ipv6) {
+      interface.fail("address", fmt::format("'{}' is no {} address", address, is_ipv6 ? "IPv6" : "IPv4"));
+    } else if (const std::optional<IpAddress> hop = parse_ip(gateway);
+               !gateway.empty() && !(hop && is_ipv6 && is_link_local(*hop)) &&
+               (!hop || !in_same_subnet(*hop, *ip, static_cast<uint32_t>(prefix)))) {
+      interface.fail("gateway", "is not in the subnet of 'address'");
+    }
+    if (!port) return;
+    OtgPort& one = config_.ports[*port];
+    if (!one.address.empty())
+      interface.fail("address", fmt::format("port '{}' has an interface already; one is served", one.name));
+    one.address = ip ? to_string(*ip) : address;
+    if (prefix_ == 0) prefix_ = prefix, config_.is_ipv6 = is_ipv6;
+    if (config_.is_ipv6 != is_ipv6) {
+      interface.fail("address", "others are of the other IP version; one is served");
+    } else if (prefix_ != prefix) {
+      interface.fail("prefix", fmt::format("{} differs from the {} of others", prefix, prefix_));
+    }
+  }
+
+  /// `name_field`: where it names the interface of the device.
+  void read_interface(JsonReader& interface, const char* name_field, const std::map<std::string, size_t>& ports) {
+    const std::string name = interface.required_text(name_field);
     const auto port = ports.find(name);
-    if (port == ports.end()) interface.fail("ipv4_name", fmt::format("the device has no interface '{}'", name));
+    if (port == ports.end()) interface.fail(name_field, fmt::format("the device has no interface '{}'", name));
     const uint64_t mtu = interface.number("ib_mtu", 256, 4096).value_or(1024);
     if (config_.mtu == 0) config_.mtu = mtu;
     if ((mtu & (mtu - 1)) != 0) interface.fail("ib_mtu", "256, 512, 1024, 2048 and 4096 are served");
     if (mtu != config_.mtu) interface.fail("ib_mtu", fmt::format("differs from the {} of others", config_.mtu));
     for (JsonReader& peer : interface.objects("peers")) {
       OtgPeer one{name_of(peer), port == ports.end() ? 0 : port->second, {}};
-      const std::string destination = peer.required_text("destination_ip_address");
+      one.is_ipv6 = std::string_view(name_field) == "ipv6_name";
+      const std::string destination = canonical(peer.required_text("destination_ip_address"));
       for (JsonReader& pair : peer.objects("qps")) {
         one.queue_pairs.push_back(name_of(pair, "qp_name"));
         QueuePair& known = pairs_[one.queue_pairs.back()];
@@ -192,26 +217,6 @@ class ConfigReader {
       config_.peers.push_back(std::move(one));
     }
     interface.end();
-  }
-
-  static uint64_t dscp_of(JsonReader& pair) {
-    constexpr uint64_t kDefault = 24;  // of the model
-    std::optional<JsonReader> type = pair.object("connection_type");
-    if (!type) return kDefault;
-    type->only("choice", "reliable_connection");
-    uint64_t dscp = kDefault;
-    if (std::optional<JsonReader> reliable = type->object("reliable_connection")) {
-      dscp = reliable->number("dscp", 0, 63).value_or(kDefault);
-      reliable->only("source_qp_number", 2);
-      reliable->only("ecn", "ect_1");
-      reliable->only("udp_source_port", 49152);
-      reliable->only("initial_psn", 0);
-      reliable->only("virtual_address", "0000000000000000");
-      reliable->only("remote_key", "00000000");
-      reliable->end();
-    }
-    type->end();
-    return dscp;
   }
 
   void read_stateful(JsonReader& stateful) {
@@ -259,7 +264,9 @@ class ConfigReader {
     }
     read_receiver(flow, one.to);
     one.message = message_of(flow);
-    read_verb(flow);
+    const std::string verb = verb_of(flow);
+    if (config_.verb.empty()) config_.verb = verb;
+    if (config_.verb != verb) flow.fail("rocev2_verb", "differs from that of another flow; one is served");
     flow.end();
     config_.flows.push_back(std::move(one));
   }
@@ -282,57 +289,14 @@ class ConfigReader {
                                            config_.ports[to].name));
   }
 
-  static uint64_t message_of(JsonReader& flow) {
-    const uint64_t size = flow.number("message_size", 1, 65535).value_or(1);
-    const std::string unit = flow.choice("message_size_unit", {"bytes", "kb", "mb", "gb"}).value_or("mb");
-    const uint64_t factor = unit == "bytes" ? 1 : unit == "kb" ? 1'000 : unit == "mb" ? 1'000'000 : 1'000'000'000;
-    if (size * factor > kMostMessage) flow.fail("message_size", fmt::format("more than {} bytes", kMostMessage));
-    return size * factor;
-  }
-
-  /// How the payload travels; data with an immediate is told of by one, as rankwire's receivers always want it.
-  void read_verb(JsonReader& flow) {
-    std::optional<JsonReader> verb = flow.object("rocev2_verb");
-    const std::string name =
-        !verb ? "write"
-              : verb->choice("choice", {"write", "write_with_immediate", "send", "send_with_immediate", "read"})
-                    .value_or("write");
-    if (verb) {
-      for (const char* immediate : {"write_with_immediate", "send_with_immediate"})
-        if (std::optional<JsonReader> data = verb->object(immediate)) {
-          data->only("immediate_data", "00000000");
-          data->end();
-        }
-      verb->end();
-    }
-    if (name == "send") flow.fail("rocev2_verb.choice", "'send' is not served; send_with_immediate is");
-    const std::string own = name == "write"                  ? "write_then_imm"
-                            : name == "write_with_immediate" ? "write_imm"
-                            : name == "read"                 ? "read"
-                                                             : "send_imm";
-    if (config_.verb.empty()) config_.verb = own;
-    if (config_.verb != own) flow.fail("rocev2_verb", "differs from that of another flow; one is served");
-  }
-
-  /// What is served of the options of a configuration is what changes nothing.
-  static void read_options(JsonReader& root) {
-    std::optional<JsonReader> options = root.object("options");
-    if (!options) return;
-    if (std::optional<JsonReader> ports = options->object("port_options")) {
-      ports->only("location_preemption", false);
-      ports->only("data_integrity", false);
-      ports->end();
-    }
-    options->end();
-  }
-
   /// Addresses of emulated NICs follow each other: puts ports in that order, and refuses other addresses.
   void settle_addresses(JsonReader& root) {
-    std::vector<std::pair<uint32_t, size_t>> order;
+    std::vector<std::pair<unsigned __int128, size_t>> order;
     for (size_t port = 0; port < config_.ports.size(); ++port) {
       const std::optional<IpAddress> ip = parse_ip(config_.ports[port].address);
-      if (!ip) return root.fail(fmt::format("ports[{}]", port), "no device with an IPv4 interface is connected to it");
-      order.emplace_back(ip->ipv4().value, port);
+      if (!ip)
+        return root.fail(fmt::format("ports[{}]", port), "no device with an IPv4 or IPv6 interface is connected to it");
+      order.emplace_back(number_of(*ip), port);
     }
     if (order.size() < 2) return root.fail("ports", "at least two are needed");
     std::sort(order.begin(), order.end());
@@ -341,7 +305,7 @@ class ConfigReader {
       if (order[i].first != order.front().first + i)
         root.fail("devices",
                   fmt::format("the address of port '{}' would be {}: those of emulated NICs follow each other", name,
-                              to_string(Ipv4Address{order.front().first + static_cast<uint32_t>(i)})));
+                              to_string(address_of(order.front().first + i))));
     }
     settle_macs(root, order);
     std::vector<size_t> place(order.size());
@@ -356,7 +320,7 @@ class ConfigReader {
     config_.subnet = fmt::format("{}/{}", config_.ports.front().address, prefix_);
   }
 
-  void settle_macs(JsonReader& root, const std::vector<std::pair<uint32_t, size_t>>& order) {
+  void settle_macs(JsonReader& root, const std::vector<std::pair<unsigned __int128, size_t>>& order) {
     config_.mac = macs_[order.front().second];
     const std::optional<uint64_t> first = mac_number(config_.mac);
     for (size_t i = 0; i < order.size(); ++i) {

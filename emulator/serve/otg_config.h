@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/serve/json_reader.h"
+#include "emulator/serve/port_capture.h"
 
 namespace rankwire {
 
@@ -16,8 +17,9 @@ struct OtgPort {
   std::string name;
   std::string location;           ///< as ports[].device
   std::optional<uint64_t> speed;  ///< bit/s; absent: rankwire's default
-  std::string address;            ///< of its device's IPv4 interface; empty: it has none
+  std::string address;            ///< of its device's interface, as RFC 5952 has it; empty: it has none
   std::string ethernet;           ///< name of the interface beneath that
+  std::optional<CaptureSettings> capture = {};
 };
 
 /// A RoCEv2 peer: the queue pairs from one port to one address.
@@ -25,6 +27,7 @@ struct OtgPeer {
   std::string name;
   size_t port = 0;  ///< of OtgConfig::ports
   std::vector<std::string> queue_pairs;
+  bool is_ipv6 = false;
 };
 
 /// A RoCEv2 flow, on a queue pair of its own.
@@ -47,6 +50,7 @@ struct AiWorkload {
 
 struct OtgConfig {
   std::vector<OtgPort> ports;  ///< in the order of their addresses
+  bool is_ipv6 = false;        ///< all addresses are; otherwise none is
   std::string subnet;          ///< address of the first port, with its prefix; empty: of no device
   std::string mac;             ///< of the first port; empty: as rankwire has it
   uint64_t mtu = 0;            ///< path MTU in bytes; 0: no device says

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/serve/config_changes.h"
 #include "emulator/serve/run_configuration.h"
 #include "emulator/serve/run_results.h"
 #include "emulator/serve/serve_error.h"
@@ -16,6 +17,9 @@ using Json = nlohmann::json;
 
 constexpr std::chrono::seconds kToBegin{60}, kToEnd{30};
 constexpr double kBetweenRates = 0.5;  // seconds of a run
+/// How far what a run's page is told may be behind the run, and how long what it captures is on its way to its file.
+constexpr std::chrono::milliseconds kPageIsBehind{500}, kUntilWritten{700};
+constexpr uint64_t kLargestBlock = 32 << 10;  // bytes of a frame that is captured, more than it can be
 
 void refuse(RequestErrors errors) {
   if (!errors.empty()) throw ServeError(400, std::move(errors));
@@ -52,6 +56,10 @@ bool OtgService::is_under_way() const {
 
 Json OtgService::set_config(const Json& config) {
   const std::lock_guard lock(mutex_);
+  return take(config);
+}
+
+Json OtgService::take(const Json& config) {
   if (is_under_way()) throw ServeError(409, fmt::format("run {} of the configuration goes on: stop it first", run_));
   // An empty configuration takes away the one there is, by the model.
   std::optional<Plan> plan;
@@ -59,7 +67,41 @@ Json OtgService::set_config(const Json& config) {
   plan_ = std::move(plan);
   given_ = plan_ ? config : Json::object();
   run_.clear();
+  captures_.clear();
   return warning("");
+}
+
+const OtgConfig& OtgService::changeable() const {
+  if (!plan_) throw ServeError(400, "nothing is configured: set_config comes first");
+  if (plan_->config.ai_workload) throw ServeError(400, "an ai_workload has no flows: set_config takes another one");
+  if (is_under_way()) throw ServeError(409, fmt::format("run {} of the configuration goes on: stop it first", run_));
+  return plan_->config;
+}
+
+Json OtgService::update_config(const Json& update) {
+  const std::lock_guard lock(mutex_);
+  RequestErrors errors;
+  const Json changed = updated_config(given_, changeable(), update, errors);
+  refuse(errors);
+  return take(changed);
+}
+
+Json OtgService::append_config(const Json& append) {
+  const std::lock_guard lock(mutex_);
+  changeable();
+  RequestErrors errors;
+  const Json changed = appended_config(given_, append, errors);
+  refuse(errors);
+  return take(changed);
+}
+
+Json OtgService::delete_config(const Json& removal) {
+  const std::lock_guard lock(mutex_);
+  changeable();
+  RequestErrors errors;
+  const Json changed = reduced_config(given_, removal, errors);
+  refuse(errors);
+  return take(changed);
 }
 
 Json OtgService::get_config() {
@@ -71,17 +113,18 @@ Json OtgService::set_control_state(const Json& state) {
   const std::lock_guard lock(mutex_);
   RequestErrors errors;
   JsonReader root(state, "", errors);
-  const std::string choice = root.choice("choice", {"traffic", "protocol"}).value_or("");
+  const std::string choice = root.choice("choice", {"traffic", "protocol", "port"}).value_or("");
   std::optional<JsonReader> detail;
   if (choice.empty()) {
-    for (const char* served : {"traffic", "protocol"}) root.skip(served);
+    for (const char* served : {"traffic", "protocol", "port"}) root.skip(served);
   } else {
     detail = root.object(choice.c_str());
   }
   root.end();
-  if (!detail && errors.empty()) root.fail("choice", "'traffic' or 'protocol' is to be there, and what it says");
+  if (!detail && errors.empty())
+    root.fail("choice", "'traffic', 'protocol' or 'port' is to be there, and what it says");
   refuse(errors);
-  return choice == "traffic" ? set_traffic(*detail) : set_protocol(*detail);
+  return choice == "traffic" ? set_traffic(*detail) : choice == "port" ? set_port(*detail) : set_protocol(*detail);
 }
 
 Json OtgService::set_traffic(JsonReader& traffic) {
@@ -90,7 +133,7 @@ Json OtgService::set_traffic(JsonReader& traffic) {
   traffic.only("choice", "flow_transmit");
   std::string state;
   if (std::optional<JsonReader> transmit = traffic.object("flow_transmit")) {
-    state = transmit->choice("state", {"start", "stop"}).value_or("");
+    state = transmit->choice("state", {"start", "stop", "pause", "resume"}).value_or("");
     if (!transmit->has("state")) transmit->fail("state", "is required");
     std::vector<std::string> names = transmit->texts("flow_names"), all;
     if (plan_)
@@ -98,14 +141,20 @@ Json OtgService::set_traffic(JsonReader& traffic) {
     std::sort(names.begin(), names.end());
     std::sort(all.begin(), all.end());
     if (!names.empty() && names != all)
-      transmit->fail("flow_names", "flows start and stop together: none or all of them");
+      transmit->fail("flow_names", "flows start, stop and pause together: none or all of them");
     transmit->end();
   } else {
     traffic.fail("flow_transmit", "is required");
   }
   traffic.end();
   refuse(errors);
-  state == "start" ? start() : stop();
+  if (state == "start") {
+    start();
+  } else if (state == "stop") {
+    stop();
+  } else {
+    pause(state == "pause");
+  }
   return warning("");
 }
 
@@ -135,12 +184,103 @@ Json OtgService::set_protocol(JsonReader& protocol) {
   return warning("");
 }
 
+Json OtgService::set_port(JsonReader& port) {
+  RequestErrors errors;
+  port.report_to(errors);
+  port.only("choice", "capture");
+  std::string state;
+  std::vector<std::string> names;
+  if (std::optional<JsonReader> capture = port.object("capture")) {
+    state = capture->choice("state", {"start", "stop"}).value_or("");
+    if (!capture->has("state")) capture->fail("state", "is required");
+    names = capture->texts("port_names");
+    for (const std::string& name : names) capturing_port(*capture, "port_names", name);
+    if (names.empty() && plan_) {
+      for (const OtgPort& one : plan_->config.ports)
+        if (one.capture) names.push_back(one.name);
+      if (names.empty()) capture->fail("port_names", "no port has 'captures' in the configuration");
+    }
+    if (!plan_) capture->fail("port_names", "nothing is configured: set_config comes first");
+    capture->end();
+  } else {
+    port.fail("capture", "is required");
+  }
+  port.end();
+  refuse(errors);
+  for (const std::string& name : names) state == "start" ? start_capture(name) : stop_capture(name);
+  return warning("");
+}
+
+const OtgPort& OtgService::capturing_port(JsonReader& request, const char* field, const std::string& name) const {
+  static const OtgPort none;
+  if (plan_)
+    for (const OtgPort& port : plan_->config.ports)
+      if (port.name == name && port.capture) return port;
+  request.fail(field, fmt::format("no port with 'captures' in the configuration is called '{}'", name));
+  return none;
+}
+
+/// What the page says is behind the run: a capture has what came since, and may have a little more.
+void OtgService::start_capture(const std::string& port) {
+  Capture& capture = captures_[port] = {};
+  if (is_under_way()) capture.from = static_cast<uint64_t>(live_figures(queue_.live(run_)).seconds * 1e12);
+}
+
+void OtgService::stop_capture(const std::string& port) {
+  const auto capture = captures_.find(port);
+  if (capture == captures_.end() || !std::exchange(capture->second.is_on, false) || !is_under_way()) return;
+  constexpr std::chrono::duration<double> kBehind = kPageIsBehind;
+  capture->second.to = static_cast<uint64_t>((live_figures(queue_.live(run_)).seconds + kBehind.count()) * 1e12);
+}
+
+std::string OtgService::get_capture(const Json& request) {
+  const std::lock_guard lock(mutex_);
+  RequestErrors errors;
+  JsonReader root(request, "", errors);
+  const std::string name = root.required_text("port_name");
+  CaptureSelection selection;
+  if (std::optional<JsonReader> packets = root.object("packets")) {
+    const bool is_slice = packets->choice("choice", {"all", "slice"}).value_or("all") == "slice";
+    if (std::optional<JsonReader> slice = is_slice ? packets->object("slice") : std::nullopt) {
+      slice->only("choice", "initial");
+      std::optional<JsonReader> initial = slice->object("initial");
+      if (initial) selection.first = initial->number("start", 1, UINT64_MAX).value_or(1);
+      selection.most = initial ? initial->number("count", 1, UINT64_MAX).value_or(100) : 100;
+      if (initial) initial->end();
+      slice->end();
+    }
+    packets->end();
+  }
+  root.end();
+  refuse(errors);
+  const OtgPort& port = capturing_port(root, "port_name", name);
+  refuse(errors);
+  const auto captured = captures_.find(name);
+  if (captured == captures_.end()) throw ServeError(400, fmt::format("no capture was started on port '{}'", name));
+  stop_capture(name);
+  selection.from = captured->second.from, selection.to = captured->second.to;
+  // What a run captured is in its file after half a second.
+  if (is_under_way()) queue_.await(run_, RunState::kStopping, kUntilWritten);
+  const std::filesystem::path file = run_.empty() ? "" : store_.folder(run_) / "out" / "capture.pcapng";
+  PortCapture capture = read_port_capture(file, "switch." + name, name, *port.capture, selection);
+  const bool is_full = capture.bytes + kLargestBlock > kCaptureMemory;
+  if (is_full && selection.to > capture.last && (port.capture->overwrites || selection.from > capture.last))
+    throw ServeError(507, fmt::format("the {} MiB for what ports capture were full {:.3f} s after the run began, and "
+                                      "nothing is overwritten: what came before is had with 'overwrite': false",
+                                      kCaptureMemory >> 20, static_cast<double>(capture.last) / 1e12));
+  return std::move(capture.file);
+}
+
 void OtgService::start() {
   if (!plan_) throw ServeError(400, "nothing is configured: set_config comes first");
   const std::optional<AiWorkload>& workload = plan_->config.ai_workload;
   run_ = queue_.submit(plan_->text, workload ? workload->files : std::vector<OtgFile>(), true);
   final_.reset();
   before_.reset();
+  collectives_.reset();
+  // What was captured of the run before goes with it.
+  std::erase_if(captures_, [](const auto& of_port) { return !of_port.second.is_on; });
+  for (auto& [port, capture] : captures_) capture = {};
   const RunStatus status = queue_.await(run_, RunState::kStarting, kToBegin);
   if (status.state <= RunState::kStarting)
     throw ServeError(503, fmt::format("run {} has not begun after {} s; it still may", run_, kToBegin.count()));
@@ -156,13 +296,29 @@ void OtgService::stop() {
     throw ServeError(503, fmt::format("run {} has been told to end, and still writes what it measured", run_));
 }
 
+void OtgService::pause(bool paused) {
+  if (!is_under_way()) throw ServeError(409, "no traffic goes on: it begins with 'start'");
+  queue_.hold(run_, paused);
+}
+
 RunFigures OtgService::figures() {
   if (run_.empty()) return {};
   if (queue_.status(run_).state == RunState::kEnded) {
     if (!final_) final_ = final_figures(store_.folder(run_) / "out");
     return *final_;
   }
-  return live_figures(queue_.live(run_));
+  RunFigures figures = live_figures(queue_.live(run_));
+  figures.is_paused = queue_.status(run_).is_held;
+  return figures;
+}
+
+Json OtgService::collectives() {
+  if (run_.empty() || is_under_way()) return Json::array();
+  if (!collectives_) collectives_ = collective_figures(store_.folder(run_) / "out");
+  if (!collectives_)
+    throw ServeError(
+        507, fmt::format("there are too many operations; they are in /rankwire/runs/{}/files/operations.csv", run_));
+  return *collectives_;
 }
 
 Json OtgService::get_metrics(const Json& request) {
@@ -170,6 +326,10 @@ Json OtgService::get_metrics(const Json& request) {
   static const OtgConfig nothing;
   RequestErrors errors;
   RunFigures now = figures();
+  if (request.is_object() && request.contains("choice") && request["choice"] == "collective")
+    now.collectives = collectives();
+  for (const auto& [port, capture] : captures_)
+    if (capture.is_on) now.capturing.insert(port);
   const RunFigures* before = before_ ? &*before_ : nullptr;
   Json answer = otg_metrics(request, plan_ ? plan_->config : nothing, now, before, errors);
   refuse(errors);
@@ -211,6 +371,7 @@ Json OtgService::describe(const RunStatus& status) const {
   const std::string id = status.id;
   Json run{{"id", id}, {"state", name_of(status.state)}, {"files", store_.artefacts(id)}};
   if (status.exit_status) run["exit_status"] = *status.exit_status;
+  if (status.is_held) run["is_held"] = true;
   if (!status.live.empty()) run["live"] = status.live;
   if (!status.last_words.empty()) run["last_words"] = status.last_words;
   if (status.state != RunState::kEnded) return run;

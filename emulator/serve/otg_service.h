@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,9 +31,15 @@ class OtgService {
   /// By the names of the model's operations; what is returned are their answers.
   nlohmann::json set_config(const nlohmann::json& config);
   nlohmann::json get_config();
+  /// What cannot be done leaves the configuration as it was.
+  nlohmann::json update_config(const nlohmann::json& update);
+  nlohmann::json append_config(const nlohmann::json& append);
+  nlohmann::json delete_config(const nlohmann::json& removal);
   nlohmann::json set_control_state(const nlohmann::json& state);
   nlohmann::json get_metrics(const nlohmann::json& request);
   nlohmann::json get_states(const nlohmann::json& request);
+  /// A file, in the format that the configuration says.
+  std::string get_capture(const nlohmann::json& request);
   nlohmann::json get_version();
 
   /// Puts a run behind those that wait, and says how it is.
@@ -47,11 +55,22 @@ class OtgService {
     std::string text;  ///< of rankwire
   };
   Plan plan(const nlohmann::json& config);
+  nlohmann::json take(const nlohmann::json& config);
+  /// Whether there is a configuration of flows that nothing runs of. Throws ServeError otherwise. The lock is held.
+  const OtgConfig& changeable() const;
   nlohmann::json set_traffic(JsonReader& traffic);
   nlohmann::json set_protocol(JsonReader& protocol);
+  nlohmann::json set_port(JsonReader& port);
+  void start_capture(const std::string& port);
+  void stop_capture(const std::string& port);
+  const OtgPort& capturing_port(JsonReader& request, const char* field, const std::string& name) const;
   void start();
   void stop();
+  /// Pauses the run, or lets one go on that was.
+  void pause(bool paused);
   RunFigures figures();
+  /// Of the run's collectives, once it has ended.
+  nlohmann::json collectives();
   nlohmann::json describe(const RunStatus& status) const;
   /// Whether the run of the configuration has not ended. The lock is held.
   bool is_under_way() const;
@@ -63,9 +82,16 @@ class OtgService {
   std::mutex mutex_;
   nlohmann::json given_ = nlohmann::json::object();  // the configuration as it came
   std::optional<Plan> plan_;
-  std::string run_;                   // started of it last; empty: none
-  std::optional<RunFigures> final_;   // of it
-  std::optional<RunFigures> before_;  // an earlier look at it
+  std::string run_;                            // started of it last; empty: none
+  std::optional<RunFigures> final_;            // of it
+  std::optional<nlohmann::json> collectives_;  // of it, once they were asked for
+  std::optional<RunFigures> before_;           // an earlier look at it
+  /// Of a port, since its capture was started last; `from` and `to` are run times in picoseconds of the run.
+  struct Capture {
+    bool is_on = true;
+    uint64_t from = 0, to = UINT64_MAX;
+  };
+  std::map<std::string, Capture> captures_;  // by port
 };
 
 /// The model's error.

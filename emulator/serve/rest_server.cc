@@ -28,7 +28,7 @@ using Json = nlohmann::json;
 constexpr std::chrono::seconds kRequestTime{120};
 constexpr std::chrono::milliseconds kBetweenStates{500};
 constexpr size_t kMostViewers = 8;
-constexpr const char* kJson = "application/json";
+constexpr const char *kJson = "application/json", *kBinary = "application/octet-stream";
 
 void send_json(httplib::Response& response, int status, const Json& json) {
   response.status = status;
@@ -76,6 +76,10 @@ class RestServer::Site {
         "/", [this](const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& body) {
           answer(request, response, [&] { return post(request, response, body); });
         });
+    server_.patch_below(
+        "/", [this](const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& body) {
+          answer(request, response, [&] { return patch(request, response, body); });
+        });
   }
 
   HttpServer& server() { return server_; }
@@ -120,8 +124,11 @@ class RestServer::Site {
     };
     for (const auto& [name, operation] : kOperations)
       if (request.path == name) return send(response, (service_.*operation)(json_of(request, body)));
-    for (const char* name : {"/control/action", "/monitor/capture"})
-      if (request.path == name) throw ServeError(501, fmt::format("{} is not served", name));
+    if (request.path == "/monitor/capture") {
+      response.set_content(service_.get_capture(json_of(request, body)), kBinary);
+      return true;
+    }
+    if (request.path == "/control/action") throw ServeError(501, "/control/action is not served");
     if (path.size() < 2 || path[0] != "rankwire") return false;
     if (path.size() == 3 && path[1] == "files") return take_file(path[2], request, response, body);
     if (path[1] != "runs") return false;
@@ -131,6 +138,10 @@ class RestServer::Site {
     }
     if (path.size() != 4) return false;
     json_of(request, body);  // nothing that is sent is left unread
+    if (path[3] == "hold" || path[3] == "release") {
+      queue_.hold(path[2], path[3] == "hold");
+      return send(response, service_.describe(path[2]));
+    }
     if (path[3] == "stop") {
       queue_.stop(path[2]);
       return send(response, service_.describe(path[2]));
@@ -139,6 +150,18 @@ class RestServer::Site {
     queue_.remove(path[2]);
     response.status = 204;
     return true;
+  }
+
+  bool patch(const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& body) {
+    // Lists of the model are fields of objects by gRPC, and some clients send these by HTTP, too.
+    const auto listed = [&](const char* name) {
+      const Json list = json_of(request, body);
+      return list.is_array() ? Json{{name, list}} : list;
+    };
+    if (request.path == "/config") return send(response, service_.update_config(json_of(request, body)));
+    if (request.path == "/config/append") return send(response, service_.append_config(listed("config_append_list")));
+    if (request.path == "/config/delete") return send(response, service_.delete_config(listed("config_delete_list")));
+    throw ServeError(405, "PATCH is of /config alone, and of what is below");
   }
 
   static bool send(httplib::Response& response, const Json& json) {
@@ -187,13 +210,12 @@ class RestServer::Site {
   static bool send_file(const std::filesystem::path& path, httplib::Response& response) {
     auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
     const auto size = static_cast<size_t>(std::filesystem::file_size(path));
-    response.set_content_provider(
-        size, "application/octet-stream", [file](size_t from, size_t most, httplib::DataSink& sink) {
-          std::string piece(std::min<size_t>(most, 64 << 10), '\0');
-          file->seekg(static_cast<std::streamoff>(from));
-          file->read(piece.data(), static_cast<std::streamsize>(piece.size()));
-          return file->gcount() > 0 && sink.write(piece.data(), static_cast<size_t>(file->gcount()));
-        });
+    response.set_content_provider(size, kBinary, [file](size_t from, size_t most, httplib::DataSink& sink) {
+      std::string piece(std::min<size_t>(most, 64 << 10), '\0');
+      file->seekg(static_cast<std::streamoff>(from));
+      file->read(piece.data(), static_cast<std::streamsize>(piece.size()));
+      return file->gcount() > 0 && sink.write(piece.data(), static_cast<size_t>(file->gcount()));
+    });
     return true;
   }
 

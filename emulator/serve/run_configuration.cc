@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,9 +23,11 @@ constexpr uint64_t kDefaultSpeed = 10'000'000'000;  // bit/s, as ports[].rate
 
 /// What a message takes of the line of the port that its data leave by, acknowledgements apart: as fabric/network.h has
 /// it for a WRITE with immediate.
-Bytes on_line(const std::string& verb, Bytes message, Bytes mtu) {
-  constexpr Bytes kReth(16), kImmediate(4), kAeth(4), kReadyToSend(24);
-  const Framing with_immediate = rocev2_framing(mtu);
+Bytes on_line(const OtgConfig& config, Bytes message, Bytes mtu) {
+  constexpr Bytes kReth(16), kImmediate(4), kAeth(4), kReadyToSend(24), kIpv6BeyondIpv4(20);
+  const std::string& verb = config.verb;
+  Framing with_immediate = rocev2_framing(mtu);
+  if (config.is_ipv6) with_immediate.overhead_per_frame = with_immediate.overhead_per_frame + kIpv6BeyondIpv4;
   Framing framing = with_immediate;
   if (verb == "write_then_imm") {
     framing.overhead_per_message = kReth;
@@ -43,11 +46,25 @@ Bytes on_line(const std::string& verb, Bytes message, Bytes mtu) {
 }
 
 /// Of the payload of a flow, in bit/s, where `flows` of its port share so much of the line evenly.
-uint64_t payload_rate(const OtgFlow& flow, uint64_t speed, uint64_t flows, const std::string& verb, Bytes mtu) {
+uint64_t payload_rate(const OtgConfig& config, const OtgFlow& flow, uint64_t speed, uint64_t flows, Bytes mtu) {
   const double line = static_cast<double>(speed) * static_cast<double>(flow.share) / 100 / static_cast<double>(flows);
   const Bytes message(static_cast<int64_t>(flow.message));
   return static_cast<uint64_t>(line * static_cast<double>(message.count) /
-                               static_cast<double>(on_line(verb, message, mtu).count));
+                               static_cast<double>(on_line(config, message, mtu).count));
+}
+
+/// How much of each frame is captured, so that every port has what it wants; absent: none captures.
+std::optional<uint32_t> captured_length(const OtgConfig& config) {
+  constexpr uint32_t kLeast = 64, kMost = 16384;  // of record.capture_length
+  std::optional<uint32_t> length;
+  for (const OtgPort& port : config.ports) {
+    if (!port.capture) continue;
+    uint32_t wanted = std::clamp(port.capture->packet_size.value_or(kMost), kLeast, kMost);
+    for (const FrameField& field : port.capture->filters)
+      wanted = std::max(wanted, std::min(kMost, field.offset / 8 + static_cast<uint32_t>(field.bits.size()) / 8 + 2));
+    length = std::max(length.value_or(0), wanted);
+  }
+  return length;
 }
 
 /// Sections that say what is run and on what. Others reach beyond the run: into DPDK, the machine, or other programs.
@@ -122,6 +139,8 @@ std::string run_configuration(const OtgConfig& config, std::chrono::seconds long
                   {"background", OrderedJson::array()},
                   {"transport", {{"mtu", fmt::format("{}B", mtu)}, {"verb", config.verb}}},
                   {"run", {{"deadline", fmt::format("{}s", longest.count() + 60)}}}};
+  if (const std::optional<uint32_t> length = captured_length(config))
+    run["record"] = {{"capture", fmt::format("{}B", kCaptureMemory)}, {"capture_length", fmt::format("{}B", *length)}};
   if (!config.mac.empty()) run["addresses"]["mac"] = config.mac;
   for (const OtgPort& port : config.ports) {
     run["ports"].push_back({{"name", port.name}, {"device", port.location}});
@@ -129,15 +148,14 @@ std::string run_configuration(const OtgConfig& config, std::chrono::seconds long
   }
   for (const OtgFlow& flow : config.flows) {
     const uint64_t speed = config.ports[flow.from].speed.value_or(kDefaultSpeed);
-    run["background"].push_back(
-        {{"name", flow.name},
-         {"pattern", "pairs"},
-         {"from", {config.ports[flow.from].name}},
-         {"to", {config.ports[flow.to].name}},
-         {"size", fmt::format("{}B", flow.message)},
-         {"rate", fmt::format("{}bps", payload_rate(flow, speed, flows_of[flow.from], config.verb,
-                                                    Bytes(static_cast<int64_t>(mtu))))},
-         {"transport", {{"dscp", flow.dscp}}}});
+    run["background"].push_back({{"name", flow.name},
+                                 {"pattern", "pairs"},
+                                 {"from", {config.ports[flow.from].name}},
+                                 {"to", {config.ports[flow.to].name}},
+                                 {"size", fmt::format("{}B", flow.message)},
+                                 {"rate", fmt::format("{}bps", payload_rate(config, flow, speed, flows_of[flow.from],
+                                                                            Bytes(static_cast<int64_t>(mtu))))},
+                                 {"transport", {{"dscp", flow.dscp}}}});
   }
   return run.dump(1);
 }

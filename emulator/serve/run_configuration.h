@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -10,6 +11,9 @@
 #include "emulator/serve/otg_config.h"
 
 namespace rankwire {
+
+/// Bytes of frames with what is said of each that a run whose ports capture keeps, of all ports together.
+inline constexpr uint64_t kCaptureMemory = 256 << 20;
 
 /// A configuration, YAML, whose flows send until the run is ended, or for `longest`: each is an entry of `background`
 /// of the same name, beside a job that computes for so long. Its rates are those of the line, headers included. There

@@ -109,6 +109,15 @@ void RunQueue::end(Item& item) {
   item.killed_at = Clock::now() + kUntilKilled;
 }
 
+void RunQueue::hold(const std::string& id, bool held) {
+  const std::lock_guard lock(mutex_);
+  const auto found = items_.find(id);
+  if (found == items_.end() || found->second.state != RunState::kRunning)
+    throw ServeError(409, fmt::format("run {} does not run", id));
+  found->second.process->signal(held ? SIGRTMIN : SIGRTMIN + 1);
+  found->second.is_held = held;
+}
+
 RunStatus RunQueue::await(const std::string& id, RunState state, std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, patience, [&] {
@@ -227,6 +236,7 @@ RunStatus RunQueue::status_of(const std::string& id) const {
   const Item& item = found->second;
   status.state = item.state;
   status.exit_status = item.exit_status;
+  status.is_held = item.is_held && item.state == RunState::kRunning;
   if (item.address) status.live = item.address->url;
   if (item.exit_status.value_or(0) != 0) status.last_words = without(last_words(folder / "log.txt"), folder.string());
   return status;

@@ -30,6 +30,7 @@ struct RunStatus {
   std::string id;
   RunState state = RunState::kEnded;
   std::optional<int> exit_status;  ///< of its process, once it has ended; absent: it ended under another server
+  bool is_held = false;            ///< it runs and posts nothing, as `hold` wants it
   std::string live;                ///< address of its page, while it has one
   std::string last_words;          ///< of a process that failed: the last line that it wrote
 };
@@ -53,6 +54,8 @@ class RunQueue {
                         std::span<const std::string> devices, RequestErrors& errors);
   /// As Ctrl-C does: with what it has measured. One that waits ends at once, one that does not end in 20 s is killed.
   void stop(const std::string& id);
+  /// Whether it is to post nothing, or to go on. Throws ServeError 409 unless its clock goes.
+  void hold(const std::string& id, bool held);
   /// Waits until it has passed `state`, `patience` at most, and says how it is then.
   RunStatus await(const std::string& id, RunState state, std::chrono::milliseconds patience);
 
@@ -70,6 +73,7 @@ class RunQueue {
   /// A run of this server.
   struct Item {
     RunState state = RunState::kQueued;
+    bool is_held = false;
     std::unique_ptr<ChildProcess> process;
     std::optional<LiveAddress> address;
     std::optional<int> exit_status;

@@ -1,5 +1,6 @@
 #include "emulator/serve/run_results.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -49,6 +50,28 @@ std::vector<CsvRow> read_csv(const std::filesystem::path& file) {
     for (size_t i = 0; i < fields.size() && i < heading.size(); ++i) row[heading[i]] = std::move(fields[i]);
   }
   return rows;
+}
+
+std::vector<std::string> for_each_csv_row(
+    const std::filesystem::path& file,
+    const std::function<void(std::span<const std::string> heading, std::span<const std::string> fields)>& visit) {
+  std::ifstream stream(file, std::ios::binary);
+  std::vector<std::string> heading;
+  std::string row, line;
+  while (std::getline(stream, line)) {
+    row += line + "\n";
+    // Within quotes a row goes on in the next line.
+    if (std::count(row.begin(), row.end(), '"') % 2 != 0) continue;
+    std::string_view text = row;
+    std::vector<std::string> fields = take_row(text);
+    if (heading.empty()) {
+      heading = std::move(fields);
+    } else {
+      visit(heading, fields);
+    }
+    row.clear();
+  }
+  return heading;
 }
 
 nlohmann::json summary_of_run(const std::filesystem::path& run) {

@@ -125,6 +125,30 @@ TEST(BackgroundTraffic, BurstsBeginWithTheStart) {
   EXPECT_THAT(traffic.due_times(5), ElementsAre(3, 4, 13, 14, 23));
 }
 
+TEST(BackgroundTraffic, WhatIsPostponedGoesOnWhereItWas) {
+  BackgroundEntry entry = a_message_a_microsecond();
+  entry.stop = at_us(10);
+  Traffic even(entry);
+  EXPECT_THAT(even.due_times(2), ElementsAre(0, 1));
+  even->postpone(microseconds(5));
+  // Those that were due at 2, 3 and 4 us; the next one is due when the entry stops.
+  EXPECT_THAT(even.due_times(10), ElementsAre(7, 8, 9));
+  EXPECT_EQ(even->counters()[0].posted, 5u);
+
+  Traffic late(entry);
+  late->postpone(microseconds(10));
+  late->advance(at_us(11));
+  EXPECT_EQ(late->counters()[0].offered, 0u);
+
+  entry.stop = Time::never();
+  entry.on = microseconds(2), entry.off = microseconds(8);
+  Traffic bursts(entry);
+  EXPECT_THAT(bursts.due_times(1), ElementsAre(0));
+  bursts->postpone(microseconds(3));
+  // The second of the first burst, at 1 us otherwise, and the burst from 10 us on.
+  EXPECT_THAT(bursts.due_times(3), ElementsAre(4, 13, 14));
+}
+
 TEST(BackgroundTraffic, WhatIsDueBeyondTheBacklogIsOfferedAlone) {
   BackgroundEntry entry = a_message_a_microsecond();
   entry.limit = 2;

@@ -103,6 +103,40 @@ TEST(RunLimits, AStandstillIsKnownForAsLongAsItMayHaveEndedTheRun) {
   EXPECT_EQ(standstill_of(10, 420), milliseconds(1)) << "410 ms behind it";
 }
 
+/// A real clock by what it says of itself: each look takes 1 ms, and look number `last` lets go of what is held.
+class ReleasingClock final : public Clock {
+ public:
+  ReleasingClock(uint32_t last, std::atomic<bool>& held) : last_(last), held_(held) {}
+
+  void start() noexcept override {}
+  Time now() noexcept override {
+    if (++looks_ == last_) held_ = false;
+    return Time() + milliseconds(looks_ - 1);
+  }
+  void idle_until(Time) noexcept override {}
+  bool runs_by_itself() const noexcept override { return true; }
+
+ private:
+  const uint32_t last_;
+  std::atomic<bool>& held_;
+  uint32_t looks_ = 0;
+};
+
+TEST(RunLimits, WhatIsHeldIsPostedLaterAndNoStall) {
+  Bench bench(one_send(1'000));
+  SlowTransport transport(SlowTransport::Packets::kArrive);
+  transport.connect(transport.prepare(bench.plan.transport));
+  std::atomic<bool> held{true};
+  ReleasingClock clock(600, held);
+  const std::atomic<bool> go_on{false};
+  const RunResult result =
+      run(bench.engine, transport, {}, clock, {.stall_timeout = milliseconds(200), .held = &held}, go_on);
+  EXPECT_EQ(result.verdict, Verdict::kOk) << result.reason;
+  // The first look is at 0, number 600 at 599 ms, and then the message takes 20 packets.
+  EXPECT_EQ(result.held, milliseconds(599));
+  EXPECT_EQ(result.total, milliseconds(599 + 20 * 50));
+}
+
 TEST(RunLimits, AMessageThatTakesLongerThanTheStallTimeoutIsNoStallInTheModel) {
   // 2 x 10^9 bytes at one byte a nanosecond: 2 s on their way, of which nothing is heard before the end.
   Bench bench(one_send(2'000'000'000), {}, {.chunk = Bytes(2'000'000'000)});

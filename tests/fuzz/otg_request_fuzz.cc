@@ -1,6 +1,7 @@
 // Any bytes as a request of the Open Traffic Generator API: refused with a reason, or a configuration that can be run.
 #include <string_view>
 
+#include "emulator/serve/config_changes.h"
 #include "emulator/serve/otg_metrics.h"
 #include "emulator/serve/run_configuration.h"
 #include "emulator/serve/serve_error.h"
@@ -26,6 +27,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto run = nlohmann::json::parse(run_configuration(config, std::chrono::seconds(1)));
     require(run["background"].size() == config.flows.size(), "each flow is run");
   }
+  // Changes of a configuration with one flow; what they make of it may be wrong, and is then found to be.
+  static const auto given = nlohmann::json::parse(
+      R"({"stateful_flows": {"rocev2": [{"tx_ports": [{"port_name": "a", "transmit_type": {"target_line_rate":
+          {"value": "20", "flows": [{"name": "flow"}]}}}]}]}})");
+  OtgConfig known;
+  known.ports = {{.name = "a"}, {.name = "b"}};
+  known.flows = {{.name = "flow", .from = 0, .to = 1}};
+  for (const nlohmann::json& changed :
+       {updated_config(given, known, request, of_metrics), appended_config(given, request, of_metrics),
+        reduced_config(given, request, of_metrics)})
+    read_otg_config(changed, of_states);
   otg_metrics(request, config, {}, nullptr, of_metrics);
   otg_states(request, config, of_states);
   return 0;

@@ -27,7 +27,8 @@ const Mistake kMistakes[] = {
     {"UnknownSection", "GOODtrasnport: {window: 3}", ":3: key 'trasnport' is unknown; did you mean 'transport'?"},
     {"UnknownFarKey", "GOODrecord: {colour: 3}",
      ":3: key 'record.colour' is unknown; the keys here are operations, messages, causes, fabric_interval, "
-     "fabric_rows, rate_interval, rate_rows, capture"},
+     "fabric_rows, rate_interval, rate_rows, capture, "
+     "capture_length"},
     {"UnknownPortKey", "workload: {traces: t}\nports:\n  - {rate: 1Gbps}\n  - rate: 1Gbps\n    nam: x\n",
      ":5: key 'ports[1].nam' is unknown; did you mean 'ports[1].name'?"},
     {"UnknownShortFormKey", "workload: {traces: t}\nports:\n  count: 4\n  rat: 1Gbps\n",

@@ -10,6 +10,7 @@ namespace rankwire {
 namespace {
 
 using Json = nlohmann::json;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -55,6 +56,34 @@ TEST(OtgConfig, PortsStandInTheOrderOfTheirAddresses) {
   EXPECT_EQ(config.peers[0].port, 1u);
 }
 
+TEST(OtgConfig, CapturesAreOfPorts) {
+  Json request = two_ports();
+  request["captures"] = Json::parse(R"([{"name": "c", "port_names": ["b"], "format": "pcapng", "packet_size": 100}])");
+  RequestErrors errors;
+  const auto record_of = [&] {
+    return Json::parse(run_configuration(read_otg_config(request, errors), std::chrono::seconds(1)))["record"];
+  };
+  EXPECT_EQ(record_of(), Json::parse(R"({"capture": "268435456B", "capture_length": "100B"})"));
+  const OtgConfig config = read_otg_config(request, errors);
+  EXPECT_THAT(errors, IsEmpty());
+  ASSERT_TRUE(config.ports[0].capture);  // b
+  EXPECT_TRUE(config.ports[0].capture->is_pcapng);
+  EXPECT_TRUE(config.ports[0].capture->overwrites);
+  EXPECT_FALSE(config.ports[1].capture);
+  // Of both what the longer one needs: whole frames.
+  request["captures"].push_back(Json::parse(R"({"name": "d", "port_names": ["a"]})"));
+  EXPECT_EQ(record_of()["capture_length"], "16384B");
+  request["captures"][1]["port_names"] = {"b", "x"};
+  request["captures"][1]["packet_size"] = 0;
+  request["ports"][1]["location"] = "mlx5_0";
+  EXPECT_THAT(errors_of(request),
+              ElementsAre(HasSubstr("captures[0].port_names: port 'b' is no port of the embedded switch"),
+                          HasSubstr("captures[1].packet_size: is no number from 1"),
+                          HasSubstr("captures[1].port_names: port 'b' has an entry already"),
+                          HasSubstr("captures[1].port_names: port 'b' is no port of the embedded switch"),
+                          HasSubstr("captures[1].port_names: no port is called 'x'")));
+}
+
 TEST(OtgConfig, BecomesAConfigurationWithAnEntryAFlow) {
   RequestErrors errors;
   const Json run = Json::parse(run_configuration(read_otg_config(two_ports(), errors), std::chrono::seconds(10)));
@@ -72,6 +101,51 @@ TEST(OtgConfig, BecomesAConfigurationWithAnEntryAFlow) {
      "transport": {"dscp": 8}}])"));
   EXPECT_EQ(run["workload"]["nodes"][0]["duration"], "10s");
   EXPECT_EQ(run["workload"]["nodes"][0]["ranks"], "0-1");
+}
+
+/// The same by IPv6: port a has 2001:db8::3 and sends a flow to port b, 2001:db8::2.
+Json two_ports_of_ipv6() {
+  Json request = two_ports();
+  for (const size_t device : {0, 1}) {
+    Json& ethernet = request["devices"][device]["ethernets"][0];
+    ethernet["ipv6_addresses"] = ethernet["ipv4_addresses"];
+    ethernet.erase("ipv4_addresses");
+    ethernet["ipv6_addresses"][0]["address"] = device == 0 ? "2001:DB8:0::3" : "2001:db8::2";
+  }
+  request["devices"][0]["ethernets"][0]["ipv6_addresses"][0].update({{"gateway", "fe80::1"}, {"prefix", 64}});
+  Json& rocev2 = request["devices"][0]["rocev2"];
+  rocev2 = {{"ipv6_interfaces", rocev2["ipv4_interfaces"]}};
+  Json& interface = rocev2["ipv6_interfaces"][0];
+  interface["ipv6_name"] = interface["ipv4_name"];
+  interface.erase("ipv4_name");
+  interface["peers"][0]["destination_ip_address"] = "2001:0db8::0002";
+  return request;
+}
+
+TEST(OtgConfig, AddressesOfIpv6FollowEachOtherToo) {
+  RequestErrors errors;
+  Json request = two_ports_of_ipv6();
+  const OtgConfig config = read_otg_config(request, errors);
+  ASSERT_THAT(errors, IsEmpty());
+  EXPECT_EQ(config.subnet, "2001:db8::2/64");
+  EXPECT_EQ(config.ports[1].address, "2001:db8::3");
+  EXPECT_TRUE(config.peers[0].is_ipv6);
+  ASSERT_EQ(config.flows.size(), 2u);
+  EXPECT_EQ(config.flows[0].to, 0u);
+  // As by IPv4, with 20 bytes more in each packet: 245 of the message and the empty one behind them.
+  const Json run = Json::parse(run_configuration(config, std::chrono::seconds(10)));
+  EXPECT_EQ(run["background"][0]["rate"],
+            "24387198476bps");  // 25 Gbit/s x 1000000 / (1020208 + 246 x 20), rounded down
+  EXPECT_EQ(run["addresses"]["ip"], "2001:db8::2/64");
+
+  request["devices"][1]["ethernets"][0]["ipv6_addresses"][0]["address"] = "2001:db8::5";
+  EXPECT_THAT(errors_of(request), Contains(HasSubstr("no port has the address 2001:db8::2 of its peer")));
+  request["devices"][0]["rocev2"]["ipv6_interfaces"][0]["peers"][0]["destination_ip_address"] = "2001:db8::5";
+  EXPECT_THAT(errors_of(request), Contains(HasSubstr("of port 'b' would be 2001:db8::4")));
+  request["devices"][1] = two_ports()["devices"][1];
+  EXPECT_THAT(errors_of(request), Contains(HasSubstr("others are of the other IP version")));
+  request["devices"][1]["ethernets"][0]["ipv4_addresses"][0]["address"] = "2001:db8::2";
+  EXPECT_THAT(errors_of(request), Contains(HasSubstr("'2001:db8::2' is no IPv4 address")));
 }
 
 TEST(OtgConfig, TheShareOfTheLineIsThatOfBytesOnTheWire) {
@@ -159,6 +233,17 @@ TEST(OtgConfig, APortHasOneEntryOfEachKind) {
   of_flows.push_back(Json::parse(R"({"tx_ports": [{"port_name": "a"}]})"));
   EXPECT_THAT(errors_of(request),
               ElementsAre("stateful_flows.rocev2[1].tx_ports[0].port_name: port 'a' has an entry already"));
+}
+
+TEST(OtgConfig, AnEmptyTextIsNotThere) {
+  Json request = two_ports();
+  Json& interface = request["devices"][0]["rocev2"]["ipv4_interfaces"][0];
+  interface["peers"][0]["destination_ip_address"] = "";
+  EXPECT_THAT(errors_of(request), ElementsAre(HasSubstr("peers[0].destination_ip_address: is required")));
+  request = two_ports();
+  request["stateful_flows"]["rocev2"][0]["tx_ports"][0]["transmit_type"]["target_line_rate"]["flows"][0]
+         ["tx_endpoint"] = "";
+  EXPECT_THAT(errors_of(request), ElementsAre(HasSubstr("flows[0].tx_endpoint: is required")));
 }
 
 TEST(OtgConfig, WhatFollowsFromAnErrorIsNoOther) {

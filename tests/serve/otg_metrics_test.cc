@@ -66,14 +66,17 @@ TEST(OtgMetrics, FiguresOfARunThatHasEnded) {
   const auto write = [&](const char* name, const char* text) { std::ofstream(folder.path() / name) << text; };
   write("summary.json", R"({"config": {"name": "otg"}, "reason_code": "completed", "jobs": [],
     "emulated": {"completion_time_ps": 5},
-    "background": [{"name": "f", "job": 1, "emulated": {"messages_posted": 3, "messages_delivered": 2, "bytes_posted": 30,
+    "background": [{"name": "f", "job": 1, "start_ps": 1000000, "emulated": {"last_delivery_ps": 5999000000, "messages_posted": 3, "messages_delivered": 2, "bytes_posted": 30,
                     "bytes_delivered": 20, "delivered_bps": 1500000000, "messages_failed": 0}}]})");
   write("flows.csv",
         "fidelity,job,group,source_qp,destination_qp,packets,retransmitted,out_of_sequence,marks,naks,rnr_naks,"
-        "np_cnp_sent,rp_cnp_handled,rp_cnp_ignored\n"
-        "emulated,0,\"x, \"\"y\"\"\",1,2,9,9,9,9,9,9,9,9,9\n"
-        "reference,1,,1,2,9,9,9,9,9,9,9,9,9\n"
-        "emulated,1,,16,17,7,6,5,4,3,2,8,1,1\n");
+        "np_cnp_sent,rp_cnp_handled,rp_cnp_ignored,arrived\n"
+        "emulated,0,\"x, \"\"y\"\"\",1,2,9,9,9,9,9,9,9,9,9,9\n"
+        "reference,1,,1,2,9,9,9,9,9,9,9,9,9,9\n"
+        "emulated,1,,16,17,7,6,5,4,3,2,8,1,1,5\n");
+  write("latency.csv",
+        "fidelity,port,kind,min_ps,mean_ps,max_ps\nemulated,,one_way,1,1,1\nemulated,1,round_trip,1,1,1\n"
+        "emulated,1,one_way,1000,2500,7000\nreference,1,one_way,9,9,9\n");
   // A port of two queues has two rows; the switch's side of it is not the generator's.
   write("ports.csv",
         "fidelity,name,tx_frames,tx_bytes,rx_frames,rx_bytes\nemulated,a,1,2,3,4\nemulated,a,10,20,30,40\n"
@@ -83,12 +86,46 @@ TEST(OtgMetrics, FiguresOfARunThatHasEnded) {
             Json::parse(R"([{"flow_name": "f", "port_tx": "a", "port_rx": "b", "src_ipv4": "10.0.0.2",
               "dest_ipv4": "10.0.0.3", "src_qp": 16, "dest_qp": 17, "data_frames_tx": 7, "data_frames_retransmitted": 6,
               "frame_sequence_error": 5, "ecn_ce_rx": 4, "nak_rx": 5, "cnp_tx": 8, "cnp_rx": 2, "message_tx": 3,
-              "message_complete_rx": 2, "message_fail": 0, "tx_bytes": 30, "rx_bytes": 20, "data_rx_rate": 1.5}])"));
+              "message_complete_rx": 2, "message_fail": 0, "tx_bytes": 30, "rx_bytes": 20, "data_rx_rate": 1.5,
+              "data_tx_rate": 2.25, "data_frames_rx": 5, "frame_delta": 2, "flow_completion_time": 5, "min_latency": 1,
+              "avg_latency": 2, "max_latency": 7}])"));
+  // 30 of 20 bytes at 1.5 Gbit/s were sent, 7 - 5 packets did not arrive, and 5999 - 1 us are 5 ms.
   EXPECT_EQ(figures.ports.size(), 1u);
   EXPECT_EQ(figures.ports.at("a").bytes_rx, 44u);
   EXPECT_EQ(figures.jobs, Json::parse(R"([{"name": "otg", "completion_time_ps": 5}])"));
   EXPECT_EQ(read_csv(folder.path() / "flows.csv")[0].at("group"), "x, \"y\"");
   EXPECT_FALSE(final_figures(folder.path() / "none").is_transmitting);
+}
+
+TEST(OtgMetrics, CollectivesAreTakenTogetherByWhatTheyAre) {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder.path() / "operations.csv")
+      << "job,kind,group,bytes,emulated_start_ps,emulated_end_ps,busbw_gbps\n"
+         "0,all_reduce,\"a\nb\",100,10,30,2\n0,all_reduce,\"a\nb\",100,0,50,3\n0,all_reduce,\"a\nb\",100,,,\n"
+         "1,barrier,w,,5,6,\n0,compute,,,1,2,\n0,send,,5,1,2,1\n";
+  RunFigures now;
+  now.collectives = collective_figures(folder.path()).value();
+  EXPECT_EQ(rows({{"choice", "collective"}}, now), Json::parse(R"([
+      {"job": 0, "kind": "all_reduce", "group": "a\nb", "bytes": 100, "executions": 2, "avg_time_ps": 35,
+       "min_time_ps": 20, "max_time_ps": 50, "busbw_gbps": 2.5},
+      {"job": 1, "kind": "barrier", "group": "w", "executions": 1, "avg_time_ps": 1, "min_time_ps": 1, "max_time_ps": 1}])"));
+  EXPECT_EQ(collective_figures(folder.path() / "none"), Json::array());
+}
+
+TEST(OtgMetrics, LatenciesOfAPortAreAFlowsWhereItIsTheOnlyOne) {
+  OtgConfig config = one_flow();
+  RunFigures now;
+  now.latencies[1] = {1, 2, 3};
+  RequestErrors errors;
+  const auto row = [&] {
+    return otg_metrics({{"choice", "rocev2_flow"}}, config, now, nullptr, errors)["rocev2_flow_per_qp_metrics"][0];
+  };
+  EXPECT_EQ(row()["avg_latency"], 2);
+  config.verb = "read";
+  EXPECT_FALSE(row().contains("avg_latency"));
+  config.verb = "write_imm";
+  config.flows.push_back({.name = "g", .queue_pair = "idle", .from = 0, .to = 1});
+  EXPECT_FALSE(row().contains("max_latency"));
 }
 
 TEST(OtgMetrics, AJobThatDidNotComeToItsEndHasNoCompletionTime) {
@@ -128,6 +165,28 @@ TEST(OtgMetrics, UnknownNamesAndColumnsAreRefused) {
   otg_metrics({{"choice", "port"}, {"flow", Json::object()}}, one_flow(), {}, nullptr, errors);
   EXPECT_THAT(errors, ElementsAre("rocev2_flow.per_qp.column_names[1]: 'ack_tx' is not served",
                                   "port.port_names[0]: nothing is called 'c'", "flow: is not served"));
+}
+
+TEST(OtgMetrics, PeersAndNeighboursAreOfOneIpVersion) {
+  OtgConfig config = one_flow();
+  config.is_ipv6 = config.peers[0].is_ipv6 = true;
+  config.ports[0].address = "2001:db8::2";
+  RequestErrors errors;
+  const auto metrics = [&](const Json& request) { return otg_metrics(request, config, {}, nullptr, errors); };
+  EXPECT_EQ(metrics({{"choice", "rocev2_ipv4"}}),
+            Json::parse(R"({"choice": "rocev2_ipv4_per_peer_metrics", "rocev2_ipv4_per_peer_metrics": []})"));
+  EXPECT_EQ(metrics({{"choice", "rocev2_ipv6"},
+                     {"rocev2_ipv6", {{"per_peer", {{"peer_names", {"p"}}, {"column_names", {"qp_down"}}}}}}}),
+            Json::parse(R"({"choice": "rocev2_ipv6_per_peer_metrics",
+                            "rocev2_ipv6_per_peer_metrics": [{"name": "p", "qp_down": 2}]})"));
+  EXPECT_EQ(metrics({{"choice", "rocev2_flow"}})["rocev2_flow_per_qp_metrics"],
+            Json::parse(R"([{"flow_name": "f", "port_tx": "a", "port_rx": "b"}])"));
+  EXPECT_EQ(otg_states({{"choice", "ipv4_neighbors"}}, config, errors)["ipv4_neighbors"], Json::array());
+  EXPECT_EQ(
+      otg_states({{"choice", "ipv6_neighbors"}, {"ipv6_neighbors", {{"ethernet_names", {"eb"}}}}}, config, errors),
+      Json::parse(R"({"choice": "ipv6_neighbors", "ipv6_neighbors": [{"ethernet_name": "eb",
+              "ipv6_address": "2001:db8::2", "link_layer_address": "02:52:57:00:00:01"}]})"));
+  EXPECT_THAT(errors, IsEmpty());
 }
 
 TEST(OtgStates, NeighboursAreTheOtherEndsOfFlows) {

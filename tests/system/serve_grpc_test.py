@@ -10,7 +10,7 @@ import sys
 import unittest
 
 from rankwire import SOURCE
-from serving import PATIENCE, ServeTest, otg, transmit
+from serving import PATIENCE, ServeTest, capture, otg, packets_of, transmit
 
 DEBIAN = "/usr/lib/python3/dist-packages"
 
@@ -52,11 +52,14 @@ class GrpcTest(ServeTest):
         with self.serve() as server, self.grpc.insecure_channel(server.where["grpc"]) as channel:
             version = self.call(channel, "GetVersion", empty_pb2.Empty(), otg_pb2.GetVersionResponse).version
             self.assertEqual(version.api_spec_version, server.get("/capabilities/version")[1]["api_spec_version"])
-            config = json_format.ParseDict({"config": otg()}, otg_pb2.SetConfigRequest())
+            config = json_format.ParseDict({"config": otg(captures=[{"name": "c", "port_names": ["b"]}])}, otg_pb2.SetConfigRequest())
             self.assertEqual(self.call(channel, "SetConfig", config, otg_pb2.SetConfigResponse), otg_pb2.SetConfigResponse(warning={}))
             self.assertEqual(self.call(channel, "GetConfig", empty_pb2.Empty(), otg_pb2.GetConfigResponse).config, config.config)
+            for state in (capture("start"), transmit("start")):
+                request = json_format.ParseDict({"control_state": state}, otg_pb2.SetControlStateRequest())
+                self.assertEqual(self.call(channel, "SetControlState", request, otg_pb2.SetControlStateResponse),
+                                 otg_pb2.SetControlStateResponse(warning={}))
             start_it = json_format.ParseDict({"control_state": transmit("start")}, otg_pb2.SetControlStateRequest())
-            self.call(channel, "SetControlState", start_it, otg_pb2.SetControlStateResponse)
             again, error = self.call(channel, "SetControlState", start_it, otg_pb2.SetControlStateResponse)
             self.assertEqual((again, error["kind"]), ("FAILED_PRECONDITION", "validation"))
             ask = json_format.ParseDict({"metrics_request": {"choice": "port"}}, otg_pb2.GetMetricsRequest())
@@ -72,6 +75,13 @@ class GrpcTest(ServeTest):
             self.assertEqual(json.loads(json_format.MessageToJson(row, preserving_proto_field_name=True))["tx_bytes"],
                              str(server.metrics("rocev2_flow")[0]["tx_bytes"]))
 
+            # A client takes 4 MiB by default.
+            want = {"port_name": "b", "packets": {"choice": "slice", "slice": {"initial": {"count": 100}}}}
+            ask = json_format.ParseDict({"capture_request": want}, otg_pb2.GetCaptureRequest())
+            captured = self.call(channel, "GetCapture", ask, otg_pb2.GetCaptureResponse).response_bytes
+            self.assertEqual(captured, server.post("/monitor/capture", want)[1])
+            self.assertEqual(len(packets_of(captured)), 100)
+
             config.config.lags.add()
             config.config.devices[0].bgp.SetInParent()
             code, error = self.call(channel, "SetConfig", config, otg_pb2.SetConfigResponse)
@@ -82,7 +92,15 @@ class GrpcTest(ServeTest):
             strange.config.ports[0].MergeFromString(b"\xa0\x1f\x01")
             code, error = self.call(channel, "SetConfig", strange, otg_pb2.SetConfigResponse)
             self.assertEqual((code, error["errors"]), ("INVALID_ARGUMENT", ["config.ports[0]: field 500 of Port is not served"]))
-            code, error = self.call(channel, "UpdateConfig", config, otg_pb2.SetConfigResponse)
+            removal = otg_pb2.DeleteConfigRequest(config_delete={"config_delete_list": [{"choice": 1, "flows": ["none"]}]})
+            code, error = self.call(channel, "DeleteConfig", removal, otg_pb2.DeleteConfigResponse)
+            self.assertEqual((code, error["errors"]), ("INVALID_ARGUMENT", ["config_delete_list[0].flows[0]: no flow is called 'none'"]))
+            flow = {"name": "flow", "rate": {"choice": "percentage", "percentage": 9}}
+            update = {"config_update": {"choice": "flows", "flows": {"property_names": ["rate"], "flows": [flow]}}}
+            update = json_format.ParseDict(update, otg_pb2.UpdateConfigRequest())
+            self.assertEqual(self.call(channel, "UpdateConfig", update, otg_pb2.UpdateConfigResponse),
+                             otg_pb2.UpdateConfigResponse(warning={}))
+            code, error = self.call(channel, "SetControlAction", config, otg_pb2.SetConfigResponse)
             self.assertEqual(code, "UNIMPLEMENTED")
 
     def test_reflection_and_token(self):

@@ -4,11 +4,14 @@
 import hashlib
 import json
 import re
+import shutil
 import ssl
+import subprocess
+import time
 import unittest
 
-from rankwire import OK, USAGE, rankwire
-from serving import MESSAGE, PATIENCE, SHARE, ServeTest, otg, transmit
+from rankwire import OK, SOURCE, USAGE, rankwire
+from serving import MESSAGE, PATIENCE, SHARE, ServeTest, capture, otg, otg_of_ipv6, packets_of, transmit
 
 
 class FlowTest(ServeTest):
@@ -44,6 +47,9 @@ class FlowTest(ServeTest):
             # write: 98 packets of 1024 bytes a message, and one for the immediate behind it; the last message may be under way.
             self.assertGreaterEqual(row["data_frames_tx"], row["message_complete_rx"] * 99)
             self.assertEqual(row["message_fail"], 0)
+            self.assertEqual(row["frame_delta"], row["data_frames_tx"] - row["data_frames_rx"])
+            self.assertLess(row["frame_delta"], 64 * 99)  # of messages that may be under way
+            self.assertTrue(0 < row["min_latency"] <= row["avg_latency"] <= row["max_latency"], row)
             [flow] = server.metrics("flow")
             self.assertEqual((flow["transmit"], flow["frames_tx"]), ("stopped", row["data_frames_tx"]))
             ended = server.wait("r000001")
@@ -59,6 +65,123 @@ class FlowTest(ServeTest):
             self.assertEqual(summary["background"][0]["emulated"]["bytes_delivered"], row["rx_bytes"])
         self.assertEqual(server.process.returncode, 0, server.said)
         self.assertEqual(server.said[1], "")
+
+    def test_ports_capture_what_they_send_and_receive(self):
+        captures = [
+            {"name": "all", "port_names": ["a"], "format": "pcapng", "packet_size": 100},
+            # What port b receives of the flow: UDP to 10.0.0.2.
+            {"name": "some", "port_names": ["b"], "packet_size": 64, "overwrite": False, "filters": [
+                {"choice": "ipv4", "ipv4": {"dst": {"value": "0a000002", "mask": "00", "negate": False}, "protocol": {"value": "11"}}}]},
+        ]  # fmt: skip
+        with self.serve("--grpc", "none") as server:
+            ask = {"port_name": "b"}
+            self.assert_refused(server.post("/control/state", capture("start")), 400, "nothing is configured")
+            self.assertEqual(server.post("/config", otg(captures=captures)), (200, {"warnings": []}))
+            self.assert_refused(server.post("/monitor/capture", ask), 400, "no capture was started on port 'b'")
+            self.assert_refused(server.post("/monitor/capture", {"port_name": "c"}), 400, "no port with 'captures'")
+            self.assertEqual(server.post("/control/state", capture("start")), (200, {"warnings": []}))
+            self.assertEqual([row["capture"] for row in server.metrics("port")], ["started", "started"])
+            self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
+            server.wait_for_frames("a")
+            # While the run goes on; this ends the capture.
+            early = packets_of(server.post("/monitor/capture", ask)[1])
+            self.assertEqual({row["name"]: row["capture"] for row in server.metrics("port")}, {"a": "started", "b": "stopped"})
+            self.assertEqual(server.post("/control/state", capture("start", "b"))[0], 200)
+            server.wait_for_frames("a", server.metrics("port", port_names=["a"])[0]["frames_tx"] + 100)
+            self.assertEqual(server.post("/control/state", transmit("stop"))[0], 200)
+            late = packets_of(server.post("/monitor/capture", ask)[1])
+            for packets in (early, late):
+                self.assertGreater(len(packets), 100)
+                # Ethernet 14 bytes, IPv4 20 with the destination at its end; RoCEv2 is UDP port 4791.
+                self.assertEqual({(len(data), data[30:34], data[36:38]) for _, data in packets},
+                                 {(64, bytes((10, 0, 0, 2)), (4791).to_bytes(2, "big"))})
+            self.assertGreater(late[0][0], early[-1][0] - 1)
+            packets = {"choice": "slice", "slice": {"initial": {"start": "2", "count": 3}}}
+            self.assertEqual(packets_of(server.post("/monitor/capture", ask | {"packets": packets})[1]), late[1:4])
+            status, whole = server.post("/monitor/capture", {"port_name": "a"})
+            self.assertEqual((status, whole[:4]), (200, bytes.fromhex("0a0d0d0a")))
+            # An interface with the name of the port; each frame of 100 bytes is a block of 32 + 100 + 12.
+            self.assertIn(b"\x02\x00\x01\x00a", whole[:80])
+            self.assertGreater(len(whole), 144 * len(late))
+            self.assert_refused(server.post("/control/state", capture("start", "c")), 400, "no port with 'captures'")
+            link = {"choice": "port", "port": {"choice": "link", "link": {"state": "down"}}}
+            self.assert_refused(server.post("/control/state", link), 400, "port.choice: is not served", "port.link: is not served")
+
+    def test_flows_are_added_changed_and_taken_away(self):
+        config = otg()
+        config["devices"][0]["rocev2"]["ipv4_interfaces"][0]["peers"][0]["qps"].append({"qp_name": "other"})
+        further = {"name": "further", "tx_endpoint": "other", "rx_endpoint": "b", "message_size": 4, "message_size_unit": "kb"}
+        tx_port = {"port_name": "a", "transmit_type": {"target_line_rate": {"flows": [further]}}}
+        append = [{"choice": "stateful_flows", "stateful_flows": {"choice": "rocev2", "rocev2": [{"tx_ports": [tx_port]}]}}]
+        update = {"choice": "flows", "flows": {"property_names": ["rate"], "flows": [
+            {"name": "flow", "tx_rx": {"choice": "port", "port": {"tx_name": "a", "rx_names": ["b"]}},
+             "rate": {"choice": "percentage", "percentage": 7.0}}]}}  # fmt: skip
+        delete = [{"choice": "flows", "flows": ["further"]}]
+        with self.serve("--grpc", "none") as server:
+            self.assert_refused(server.ask("PATCH", "/config/append", append), 400, "nothing is configured")
+            self.assertEqual(server.post("/config", config)[0], 200)
+            self.assertEqual(server.ask("PATCH", "/config/append", {"config_append_list": append}), (200, {"warnings": []}))
+            self.assertEqual([row["name"] for row in server.metrics("flow")], ["flow", "further"])
+            self.assert_refused(server.ask("PATCH", "/config", update), 400, "port 'a' has other flows, too")
+            self.assert_refused(server.ask("PATCH", "/config/append", append), 400, "'further' is named twice")
+            self.assertEqual(server.ask("PATCH", "/config/delete", delete), (200, {"warnings": []}))
+            self.assertEqual(server.get("/config"), (200, config))
+            self.assertEqual(server.ask("PATCH", "/config", update), (200, {"warnings": []}))
+            rate = server.get("/config")[1]["stateful_flows"]["rocev2"][0]["tx_ports"][0]["transmit_type"]["target_line_rate"]
+            self.assertEqual(rate["value"], 7)
+            self.assert_refused(server.ask("PATCH", "/config/delete", [{"choice": "flows", "flows": ["flow"]}]), 400, "no flow is there")
+            self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
+            self.assert_refused(server.ask("PATCH", "/config", update), 409, "r000001")
+
+    def test_flows_by_ipv6(self):
+        with self.serve("--grpc", "none") as server:
+            captures = [{"name": "c", "port_names": ["b"], "filters": [{"choice": "ipv6", "ipv6": {"next_header": {"value": "11"}}}]}]
+            self.assertEqual(server.post("/config", otg_of_ipv6() | {"captures": captures}), (200, {"warnings": []}))
+            server.post("/control/state", capture("start"))
+            self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
+            self.assertEqual(server.metrics("rocev2_ipv6"), [{"name": "peer", "qp_configured": 1, "qp_up": 1, "qp_down": 0}])
+            self.assertEqual(server.metrics("rocev2_ipv4"), [])
+            server.wait_for_frames("a")
+            neighbours = server.post("/monitor/states", {"choice": "ipv6_neighbors"})[1]["ipv6_neighbors"]
+            self.assertIn({"ethernet_name": "from.eth", "ipv6_address": "2001:db8::2", "link_layer_address": "02:52:57:00:00:01"},
+                          neighbours)  # fmt: skip
+            server.post("/control/state", transmit("stop"))
+            [row] = server.metrics("rocev2_flow")
+            self.assertGreater(row["message_complete_rx"], 0)
+            self.assertNotIn("src_ipv4", row)
+            ask = {"port_name": "b", "packets": {"choice": "slice", "slice": {"initial": {"count": 1}}}}
+            [(_, data)] = packets_of(server.post("/monitor/capture", ask)[1])
+            # Ethernet 14 bytes, IPv6 40 with both addresses at their end; RoCEv2 is UDP port 4791.
+            self.assertEqual((data[12:14].hex(), data[56:58]), ("86dd", (4791).to_bytes(2, "big")))
+            self.assertEqual({data[22:38][-1], data[38:54][-1]}, {2, 3})
+
+    def test_paused_traffic_goes_on_where_it_was(self):
+        with self.serve("--grpc", "none") as server:
+            server.post("/config", otg())
+            self.assert_refused(server.post("/control/state", transmit("resume")), 409, "no traffic goes on")
+            self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
+            server.wait_for_frames("a")
+            self.assertEqual(server.post("/control/state", transmit("pause")), (200, {"warnings": []}))
+            self.assertEqual(server.metrics("flow")[0]["transmit"], "paused")
+            self.assertEqual(server.get("/rankwire/runs/r000001")[1]["is_held"], True)
+            # What the page says is half a second old; then nothing more is sent.
+            before, frames, deadline = -1, 0, time.monotonic() + PATIENCE
+            while frames != before:
+                self.assertLess(time.monotonic(), deadline, "it goes on sending")
+                before = frames
+                time.sleep(0.6)
+                frames = server.metrics("port", port_names=["a"])[0]["frames_tx"]
+            self.assertEqual(server.metrics("rocev2_ipv4")[0]["qp_up"], 1)
+            self.assertEqual(server.post("/control/state", transmit("resume")), (200, {"warnings": []}))
+            self.assertEqual(server.metrics("flow")[0]["transmit"], "started")
+            server.wait_for_frames("a", before + 1000)
+            self.assertEqual(server.post("/control/state", transmit("stop"))[0], 200)
+            [row] = server.metrics("rocev2_flow")
+            self.assertEqual((row["message_fail"], row["data_frames_retransmitted"]), (0, 0))
+            summary = json.loads(server.get("/rankwire/runs/r000001/files/summary.json")[1])
+            [held] = [float(found[1]) for text in summary["warnings"] if (found := re.match(r"nothing was posted for (\S+) s", text))]
+            self.assertGreaterEqual(held, 1.2)  # two looks
+            self.assert_refused(server.post("/rankwire/runs/r000001/hold", b""), 409, "does not run")
 
     def test_what_is_not_served_is_named(self):
         device = otg()["devices"]
@@ -87,18 +210,38 @@ class FlowTest(ServeTest):
                     self.assert_refused(server.post("/config", body), 400, *texts)
             self.assertEqual(server.get("/config"), (200, {}))
             self.assert_refused(server.post("/control/state", transmit("start")), 400, "set_config")
-            self.assert_refused(server.post("/control/state", transmit("pause")), 400, "'pause' is not served; start, stop is")
-            self.assert_refused(server.post("/control/state", {"choice": "port", "port": {}}), 400, "'port' is not served")
+            self.assert_refused(server.post("/control/state", transmit("begin")), 400, "'begin' is not served; start, stop, pause")
+            self.assert_refused(server.post("/control/state", {"choice": "port", "port": {}}), 400, "port.capture: is required")
             self.assert_refused(server.post("/monitor/metrics", {"choice": "bgpv4"}), 400, "'bgpv4' is not served")
-            per_qp = {"choice": "rocev2_flow", "rocev2_flow": {"per_qp": {"column_names": ["avg_latency"]}}}
-            self.assert_refused(server.post("/monitor/metrics", per_qp), 400, "column_names[0]: 'avg_latency'")
+            per_qp = {"choice": "rocev2_flow", "rocev2_flow": {"per_qp": {"column_names": ["first_timestamp"]}}}
+            self.assert_refused(server.post("/monitor/metrics", per_qp), 400, "column_names[0]: 'first_timestamp'")
             self.assertEqual(server.post("/control/action", {})[0], 501)
-            self.assert_refused(server.ask("PATCH", "/config", {}), 405, "GET and POST alone")
+            self.assert_refused(server.ask("PUT", "/config", {}), 405, "GET, POST and PATCH alone")
+            self.assert_refused(server.ask("PATCH", "/control/state", {}), 405, "PATCH is of /config alone")
+            self.assert_refused(server.ask("PATCH", "/config", {}, Origin="http://example.org"), 403, "another page")
             self.assertEqual(server.get("/")[0], 404)
             for path in ("../lock", "%2e%2e%2flock", "r000001", "r000001/files/..%2f..%2f..%2flock"):
                 self.assertEqual(server.get(f"/rankwire/runs/{path}")[0], 404, path)
             self.assert_refused(server.ask("GET", "/config", Host="example.org"), 421, "loopback names")
             self.assert_refused(server.ask("POST", "/config", {}, Origin="http://example.org"), 403, "another page")
+
+
+class DocumentTest(ServeTest):
+    def test_the_documented_shell(self):
+        if shutil.which("curl") is None:
+            self.skipTest("the document's shell has curl")
+        document = (SOURCE / "docs/serve.md").read_text(encoding="utf-8")
+        [text] = [text for text in re.findall(r"```sh\n(.*?)```", document, re.DOTALL) if "flow.json" in text]
+        flow = otg(captures=[{"name": "c", "port_names": ["b"], "packet_size": 64}])
+        (self.folder / "flow.json").write_text(json.dumps(flow), encoding="utf-8")
+        with self.serve("--grpc", "none") as server:
+            script = text.replace("http://127.0.0.1:8443", server.where["rest"])
+            done = subprocess.run(["sh", "-e", "-c", script], cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([json.loads(line) for line in done.stdout.splitlines()], [{"warnings": []}] * 4)
+        [row] = json.loads((self.folder / "flows.json").read_text(encoding="utf-8"))["rocev2_flow_per_qp_metrics"]
+        self.assertGreater(row["message_complete_rx"], 0)
+        self.assertGreater(len(packets_of((self.folder / "b.pcap").read_bytes())), 99)  # packets of a message
 
 
 class WorkloadTest(ServeTest):
@@ -143,6 +286,9 @@ run: {deadline: 60s}
 
             self.assertEqual(server.post("/config", workload)[0], 200)
             self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
+            self.assertEqual(server.wait("r000001")["verdict"], "ok")
+            [row] = server.metrics("collective")
+            self.assertEqual((row["kind"], row["bytes"], row["executions"]), ("all_reduce", 1_000_000, 2))
             queued = [server.post("/rankwire/runs", workload) for _ in range(2)]
             self.assertEqual([status for status, _ in queued], [202, 202])
             last = queued[-1][1]["id"]

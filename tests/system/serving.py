@@ -5,6 +5,7 @@ import http.client
 import json
 import signal
 import ssl
+import struct
 import subprocess
 import time
 
@@ -46,8 +47,38 @@ def otg(**changes):
     } | changes
 
 
+def otg_of_ipv6():
+    """The same between 2001:db8::3 and 2001:db8::2."""
+    config = otg()
+    for device, last in zip(config["devices"], (3, 2)):
+        [address] = device["ethernets"][0].pop("ipv4_addresses")
+        device["ethernets"][0]["ipv6_addresses"] = [address | {"address": f"2001:db8::{last}", "gateway": "fe80::1", "prefix": 64}]
+    [of_device] = config["devices"][0]["rocev2"].pop("ipv4_interfaces")
+    of_device["ipv6_name"] = of_device.pop("ipv4_name")
+    of_device["peers"][0]["destination_ip_address"] = "2001:db8::2"
+    config["devices"][0]["rocev2"]["ipv6_interfaces"] = [of_device]
+    return config
+
+
 def transmit(state):
     return {"choice": "traffic", "traffic": {"choice": "flow_transmit", "flow_transmit": {"state": state}}}
+
+
+def capture(state, *ports):
+    return {"choice": "port", "port": {"choice": "capture", "capture": {"port_names": list(ports), "state": state}}}
+
+
+def packets_of(pcap):
+    """Seconds, and bytes of each packet of a file of pcap with nanoseconds (draft-ietf-opsawg-pcap)."""
+    magic, _, _, _, most, link = struct.unpack_from("<IIIIII", pcap)
+    assert (magic, link) == (0xA1B23C4D, 1), pcap[:24]
+    at, packets = 24, []
+    while at < len(pcap):
+        seconds, nanoseconds, kept, _ = struct.unpack_from("<IIII", pcap, at)
+        assert kept <= most
+        packets.append((seconds + nanoseconds / 1e9, pcap[at + 16 : at + 16 + kept]))
+        at += 16 + kept
+    return packets
 
 
 class Server:

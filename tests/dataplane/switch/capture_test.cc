@@ -34,7 +34,7 @@ std::vector<Block> blocks_of(const std::string& file) {
 }
 
 std::string file_of(const FabricCapture& capture, const std::vector<std::string>& names) {
-  return FabricCapture::file_head(names) + std::string(capture.blocks(0));
+  return capture.file_head(names) + std::string(capture.blocks(0));
 }
 
 /// 54 bytes of head, a borrowed payload and a tail.
@@ -95,6 +95,19 @@ TEST_F(FabricCaptureTest, CutsLongFramesAndCountsThoseWithoutRoom) {
   EXPECT_EQ(blocks[3].length, 172u);
   EXPECT_EQ(word(file, blocks[3].at + 12), FabricCapture::kSnapLength);
   EXPECT_EQ(word(file, blocks[3].at + 16), 54u + 4000 + 5);
+}
+
+TEST_F(FabricCaptureTest, KeepsAsMuchOfEachFrameAsItIsTold) {
+  frame_.payload_length = 100;
+  FabricCapture capture(Bytes(4096), 64);
+  capture.received(0, frame_);
+  const std::string file = file_of(capture, {"s.a"});
+  const std::vector<Block> blocks = blocks_of(file);
+  ASSERT_EQ(blocks.size(), 3u);
+  EXPECT_EQ(word(file, blocks[1].at + 4), 64u) << "of the interface";
+  EXPECT_EQ(word(file, blocks[2].at + 12), 64u);
+  EXPECT_EQ(word(file, blocks[2].at + 16), 54u + 100 + 5);
+  EXPECT_EQ(file.substr(blocks[2].at + 20, 64), std::string(54, '\xAA') + std::string(10, '\xBB'));
 }
 
 // What is written meanwhile is whole blocks, and the rest follows.
