@@ -285,7 +285,8 @@ std::vector<CompletedRun> PreparedRun::emulate_all(const RunControl& control) {
     const RunResult& result =
         runs.emplace_back(emulate(repetition, spent, recorder_->next_run(), nullptr, control)).result;
     spent += result.total;
-    if (result.verdict != Verdict::kOk && spent >= setup_.config.run.deadline) break;
+    const bool has_begun = result.verdict == Verdict::kOk || result.total > Duration();
+    if (!has_begun || (result.verdict != Verdict::kOk && spent >= setup_.config.run.deadline)) break;
   }
   own_ = {};
   return runs;

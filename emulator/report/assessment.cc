@@ -185,7 +185,9 @@ std::string reason_code(const RunReader& record, const RecordedRun& run) {
   if (end.verdict == "stalled") return "no_progress";
   if (end.verdict == "interrupted") return "signal";
   if (is_overdue(run)) return "deadline";
-  if (end.counters.messages_failed != 0 || !record.failures(run).empty()) return "message_failed";
+  const std::vector<FailureRow> failures = record.failures(run);
+  if (!failures.empty() && is_unconnected(failures.front())) return "not_connected";
+  if (end.counters.messages_failed != 0 || !failures.empty()) return "message_failed";
   if (end.messages_lost + end.messages_duplicated + end.counters.payload_errors != 0) return "wrong_delivery";
   return "error";
 }
@@ -262,7 +264,8 @@ const RecordedRun* principal_run(const RunReader& record) {
 
 bool did_anything(const RecordedRun& run) {
   const RunEnd& end = run.end;
-  return end.verdict != "interrupted" || end.completion > Duration() || end.counters.messages_sent > 0 ||
+  const bool may_not_have_begun = end.verdict == "interrupted" || end.verdict == "failed";
+  return !may_not_have_begun || end.completion > Duration() || end.counters.messages_sent > 0 ||
          std::ranges::any_of(end.background, [](const BackgroundRow& entry) { return entry.posted > 0; });
 }
 
@@ -316,6 +319,7 @@ std::string explain_fidelity(const RunReader& record) {
   if (run->start.fidelity == Fidelity::kTwin) {
     return "packet-level twin in virtual time: no device took part, and the generator is never late";
   }
+  if (!did_anything(*run)) return "nothing was sent, so there are no times to judge";
   if (run->end.verdict != "ok")
     return fmt::format("the generator kept its schedule as far as the run went (worst stall {})",
                        readable(run->end.counters.worst_stall));

@@ -109,10 +109,15 @@ DiagnosisPart failures_part(const RunReader& record) {
       break;
     }
     const FailureRow& f = failures[i];
-    if (i == 0) part.lines.emplace_back("failed connections, the first message of each");
+    const std::string ends = fmt::format("  {} to {}", names.titled(f.connection.source.value),
+                                         names.titled(f.connection.destination.value));
+    if (i == 0)
+      part.lines.emplace_back(is_unconnected(f) ? "failed connections"
+                                                : "failed connections, the first message of each");
+    // One that could not be made has no message, and its state is the reason.
     part.lines.push_back(printable_line(
-        fmt::format("  {} to {}, {}: {} ({}); {}", names.titled(f.connection.source.value),
-                    names.titled(f.connection.destination.value), f.operation, f.reason, f.message, f.state)));
+        is_unconnected(f) ? fmt::format("{}: {}", ends, f.reason)
+                          : fmt::format("{}, {}: {} ({}); {}", ends, f.operation, f.reason, f.message, f.state)));
   }
   return part;
 }

@@ -242,7 +242,7 @@ RunEnd broken_end(int failures, int waiting) {
   for (int i = 0; i < failures; ++i) {
     FailureRow& row = end.failures.emplace_back();
     row.connection.source = RankId(0), row.connection.destination = RankId(1);
-    row.reason = "retry count exceeded";
+    row.operation = "grads", row.message = "message 0", row.reason = "retry count exceeded";
   }
   end.stall = StallRow{.kind = "dead_peer", .culprit = RankId(1), .chain = {}, .waits = {}};
   return end;

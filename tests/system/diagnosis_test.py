@@ -4,7 +4,7 @@ import signal
 import unittest
 
 from bridge import BridgeTest, command, ip
-from rankwire import FAILED, OK, RankwireTest, rankwire, start, transformer, wait_for_operations
+from rankwire import FAILED, OK, RankwireTest, Run, rankwire, start, transformer, wait_for_operations
 
 
 class SlowBridge(BridgeTest):
@@ -70,6 +70,29 @@ class SlowBridge(BridgeTest):
         first = text.splitlines()[:3]
         self.assertTrue(any("port p2" in line for line in first), text)
         self.assertLess(len(text.splitlines()), 40, text)
+
+    def assert_names_the_port_of_what_is_not_connected(self):
+        transport = {"mtu": "1024B", "resolve_deadline": "200ms", "resolve_interval": "20ms"}
+        text = self.printed(self.configuration_of(transport=transport), FAILED)
+        first = text.splitlines()[:2]
+        self.assertRegex(first[0], r"^verdict +failed: \d+ of \d+ connections failed; .*no answer to ARP in 0.2 s")
+        self.assertRegex(first[1], r"^found +\d+ connections failed; 100 % of them .* port p2 \(host 2\)")
+        summary = Run(self.folder / "run").summary
+        self.assertEqual((summary["reason_code"], summary["emulated"]["completion_time_ps"]), ("not_connected", None))
+        # Every connection that has an end there, and no other.
+        failed = summary["diagnosis"]["failed_connections"]
+        self.assertEqual(failed["recorded"], len(summary["failures"]))
+        self.assertEqual((failed["where"]["text"], failed["where"]["part_of_trouble"]), ("port p2 (host 2)", 1))
+        self.assertIn("port p2 (host 2)", (self.folder / "run/report.html").read_text(encoding="utf-8"))
+
+    def test_a_port_that_is_dead_before_the_run(self):
+        ip("-n", self.far, "link", "set", "dut2", "down")
+        self.assert_names_the_port_of_what_is_not_connected()
+
+    def test_a_device_that_forwards_nothing_to_a_port(self):
+        ip("-n", self.far, "link", "set", "dut2", "type", "bridge_slave",
+           "learning", "off", "flood", "off", "mcast_flood", "off", "bcast_flood", "off")  # fmt: skip
+        self.assert_names_the_port_of_what_is_not_connected()
 
 
 class Inquiry(RankwireTest):
