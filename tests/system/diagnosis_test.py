@@ -69,7 +69,7 @@ class SlowBridge(BridgeTest):
         text = self.printed(config, FAILED)
         first = text.splitlines()[:3]
         self.assertTrue(any("port p2" in line for line in first), text)
-        self.assertLess(len(text.splitlines()), 40, text)
+        self.assertLessEqual(len(text.splitlines()), 20, text)
 
     def assert_names_the_port_of_what_is_not_connected(self):
         transport = {"mtu": "1024B", "resolve_deadline": "200ms", "resolve_interval": "20ms"}
@@ -111,6 +111,34 @@ class Inquiry(RankwireTest):
         self.assertRegex(first, r"^emulated run at [0-9.e-]+ s: [0-9]+ operations have ended; (waiting:|nobody waits)$")
         # It went on, until it was stopped.
         self.assertIn("interrupted: stopped by a signal", rest)
+
+
+class Terminal(RankwireTest):
+    """What is printed is short, however much there is to tell, and names what has the rest."""
+
+    def lines(self, **keys):
+        config = {
+            "workload": {"generate": transformer()},
+            "ports": {"count": 4, "rate": "10Gbps"},
+            "record": {"causes": True},
+        } | keys
+        process = rankwire("simulate", self.configuration(config), "--twin", "--force", "--out", self.folder / "run")
+        return process.returncode, process.stdout.splitlines()
+
+    def test_a_good_run_and_a_bad_one(self):
+        status, lines = self.lines()
+        self.assertEqual((status, lines[0].split()), (OK, ["verdict", "ok"]))
+        self.assertLessEqual(len(lines), 12, lines)
+        self.assertRegex(lines[1], "^completion .* ratio ")
+        self.assertRegex(lines[-1], r"^report .*/report\.html, which has more: .*compute")
+        status, lines = self.lines(switch={"loss": "2%"}, limits={"ratio": 1.0001}, seed=3)
+        self.assertEqual(status, FAILED, lines)
+        self.assertLessEqual(len(lines), 20, lines)
+        # The culprit comes before all other figures, and the diagnosis is half of what is printed at most.
+        self.assertRegex(lines[1], "^found +to blame: ")
+        completion = next(i for i, line in enumerate(lines) if line.startswith("completion"))
+        self.assertLessEqual(completion, 10)
+        self.assertEqual(len(set(lines)), len(lines), "each line once")
 
 
 class Limits(RankwireTest):
