@@ -42,7 +42,8 @@ std::map<std::string, std::string> flat_settings(const RunReader& record) {
   const Json config = Json::parse(record.config(), nullptr, false);
   if (config.is_discarded() || !config.is_structured()) return settings;
   const Json flat = config.flatten();
-  for (const auto& [pointer, value] : flat.items()) settings[dotted(pointer)] = value.dump();
+  for (const auto& [pointer, value] : flat.items())
+    if (value != "none") settings[dotted(pointer)] = value.dump();
   return settings;
 }
 

@@ -14,7 +14,8 @@ struct DifferentSetting {
   std::string key, base, other;
 };
 
-/// In the order of their keys.
+/// In the order of their keys. A key that is not there is "none": what a section says so of a part that is left out is
+/// what the configuration without the section says.
 std::vector<DifferentSetting> different_settings(const RunReader& base, const RunReader& other);
 
 }  // namespace rankwire
