@@ -28,6 +28,11 @@
 namespace rankwire {
 namespace {
 
+/// The loop knows only that it was to stop.
+void tell_who_stopped(const RunControl& control, RunResult& result) {
+  if (result.verdict == Verdict::kInterrupted) result.reason = control.stop_reason();
+}
+
 /// What the loop drives.
 std::span<Device* const> devices_of(const Execution& execution) {
   return execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
@@ -237,6 +242,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   const RunRecorder::Following following(record, {execution.testbed != nullptr ? execution.testbed->live() : nullptr,
                                                   execution.rates.empty() ? nullptr : &live_rates});
   RunResult result = run_workers(setup, execution, engines, background, control);
+  if (execution.machine == nullptr) tell_who_stopped(control, result);
   result.jobs = engines.job_spans();
   std::optional<StallRow> stall;  // whose parts may be on other machines
   if (execution.machine == nullptr) stall = stall_row(setup, result, engines, execution.transport);
@@ -342,6 +348,7 @@ RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, con
                          }});
     result = run(engine, silence, {}, clock, run_options(setup.config), control.interrupted);
     result.jobs = engine.job_spans();
+    tell_who_stopped(control, result);
   }
   const RunEnd end = run_end(
       setup, result, {.per_rank = engine.rank_times(), .compute_times = [&](RankId rank) -> const ComputeTimes& {
@@ -367,6 +374,7 @@ RunResult execute_astra(const Setup& setup, RunRecorder::Run& record, const RunC
   RunResult result;
   result.verdict = verdict_of(simulated.verdict);
   result.reason = simulated.reason, result.waiting = simulated.waiting;
+  tell_who_stopped(control, result);
   const RunEnd end = run_end(setup, result, {.per_rank = std::move(simulated.per_rank), .planned = false});
   result.total = result.completion = end.completion;
   record.end(end);

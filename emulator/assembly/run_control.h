@@ -42,6 +42,10 @@ struct RunControl {
   /// has it. Empty: nobody looks on, and nothing is published.
   std::function<void(std::shared_ptr<LiveFeed> feed)> look_on = nullptr;
 
+  /// By whom or what, once `interrupted` is true: the reason of a run that ends so. Empty: by a signal.
+  std::function<std::string()> stopped_by = nullptr;
+
+  std::string stop_reason() const { return stopped_by ? stopped_by() : "stopped by a signal"; }
   std::shared_ptr<void> watched(WatchedRun run) const { return watch ? watch(std::move(run)) : nullptr; }
   void warned(std::string_view text) const {
     if (warn) warn(text);

@@ -9,6 +9,7 @@ namespace {
 
 // A signal handler can reach nothing but a global.
 std::atomic<bool> interrupted{false};
+std::atomic<const char*> interrupted_by{nullptr};  // null: a signal
 std::atomic<uint32_t> asked{0};
 
 void on_inquiry(int) {
@@ -52,8 +53,15 @@ FilesStopOnSignal::~FilesStopOnSignal() {
   stop_work_when(kNever);
 }
 
-void interrupt() {
+void interrupt(const char* reason) {
+  if (interrupted.load()) return;
+  interrupted_by.store(reason);
   interrupted.store(true);
+}
+
+std::string interruption() {
+  const char* const reason = interrupted_by.load();
+  return reason != nullptr ? reason : "stopped by a signal";
 }
 
 const std::atomic<uint32_t>& inquiries() {

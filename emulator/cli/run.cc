@@ -67,7 +67,7 @@ void run_watched(PreparedRun& prepared, RunPage& page) {
                   return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(std::move(on_page),
                                                                                                    std::move(on_line));
                 },
-                log_warning, &inquiries(), answer, page.look_on()});
+                log_warning, &inquiries(), answer, page.look_on(), interruption});
 }
 
 /// What is printed of a measured collective: the table as nccl-tests has it, beside a cluster's, and how the run ended.
