@@ -154,12 +154,16 @@ std::optional<RecordVerdict> run_verdict(const RunReader& record, const Recorded
 /// one.
 std::optional<RecordVerdict> limits_verdict(const RunReader& record) {
   const LimitTexts limits = limit_texts(record);
-  if (!limits.broken.empty()) return RecordVerdict{"failed", limits.broken, "limit_exceeded"};
   const std::string trouble = unlimited_trouble(record);
-  if (!limits.unclear.empty())
-    return RecordVerdict{"inconclusive", limits.unclear + (trouble.empty() ? "" : "; " + trouble), "below_resolution"};
-  if (!trouble.empty()) return RecordVerdict{"degraded", trouble, "degraded"};
-  return std::nullopt;
+  // The gravest decides, and all of it is said.
+  const auto [verdict, code] = !limits.broken.empty()    ? std::pair("failed", "limit_exceeded")
+                               : !limits.unclear.empty() ? std::pair("inconclusive", "below_resolution")
+                                                         : std::pair("degraded", "degraded");
+  std::vector<std::string> reasons;
+  for (const std::string& reason : {limits.broken, limits.unclear, trouble})
+    if (!reason.empty()) reasons.push_back(reason);
+  if (reasons.empty()) return std::nullopt;
+  return RecordVerdict{verdict, fmt::format("{}", fmt::join(reasons, "; ")), code};
 }
 
 /// How much of the gap to the reference is not the generator's.
@@ -329,6 +333,7 @@ std::string explain_fidelity(const RunReader& record) {
 
 std::vector<std::string> all_warnings(const RunReader& record) {
   std::vector<std::string> warnings = record.warnings();
+  if (const std::string unjudged = unjudged_limits_text(record); !unjudged.empty()) warnings.push_back(unjudged);
   for (const RecordedRun& run : record.runs()) {
     const char* name = to_string(run.start.fidelity);
     if (run.loss.operations != 0) {

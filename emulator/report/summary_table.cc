@@ -285,6 +285,7 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
   const std::vector<TextSection> sections = {
       line_section("verdict", verdict_text(record), 0),
       {.name = "found", .lines = lines_of(diagnosed)},
+      line_section("limits", unjudged_limits_text(record), 0),
       line_section("completion", describe_completion(record), 0),
       fidelity_section(record, fidelity),
       line_section("resolution", certification_text(record), 2),

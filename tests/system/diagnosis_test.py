@@ -155,9 +155,11 @@ class Limits(RankwireTest):
         config["limits"] = {"busbw": {"all_reduce": "60Tbps"}}
         run = self.call("simulate", config, "--twin", status=FAILED)
         self.assertEqual(run.summary["reason_code"], "limit_exceeded")
-        # A reference alone has nothing to keep.
+        # A reference alone has nothing to keep, which it says.
         run = self.call("simulate", config)
         self.assertEqual(run.summary["verdict"], "ok")
+        self.assertEqual(run.summary["warnings"],
+                         ["limits.busbw.all_reduce: not judged, since nothing was emulated (simulate --twin, or run)"])
 
 
 if __name__ == "__main__":
