@@ -10,17 +10,21 @@ from rankwire import FAILED, OK, RankwireTest, Run, rankwire, start, transformer
 class SlowBridge(BridgeTest):
     TOOLS = ("ip", "tc")
 
+    ATTEMPTS = 3  # of a machine that is too busy to send in time
+
     def configuration_of(self, **keys):
         return {
             "workload": {
-                "generate": transformer(tensor_parallel=2, pipeline_parallel=1, data_parallel=4, layers=2),
+                "generate": transformer(
+                    tensor_parallel=2, pipeline_parallel=1, data_parallel=4, layers=1, micro_batches=1
+                ),
                 "scale": {"compute": "1/100"},
             },
             "ports": [
                 {"name": f"p{port}", "device": f"net_af_packet{port},iface=rw{port}", "rate": "200Mbps"}
                 for port in range(self.PORTS)
             ],
-            "transport": {"mtu": "1024B", "timeout": 14},
+            "transport": {"mtu": "1024B", "timeout": 16},
             "dpdk": {"eal_arguments": ["--no-pci"]},
             "run": {"deadline": "60s"},
         } | keys
@@ -34,13 +38,26 @@ class SlowBridge(BridgeTest):
         return process.stdout
 
     def shape(self):
-        """The bridge sends no more than 40 Mbit/s to p2, and drops what it has no room for."""
+        """The bridge sends no more than 10 Mbit/s to p2, a twentieth of what a port does, and drops what it has no room
+        for."""
         command("ip", "netns", "exec", self.far, "tc", "qdisc", "add", "dev", "dut2", "root",
-                "tbf", "rate", "40mbit", "burst", "16kb", "limit", "32kb")  # fmt: skip
+                "tbf", "rate", "10mbit", "burst", "16kb", "limit", "32kb")  # fmt: skip
+
+    def kept_up(self):
+        """A run that the bridge held up. Where the machine was too busy, and the run says that its own loop may have taken
+        most of the time, there is nothing to say of the bridge."""
+        for attempt in range(self.ATTEMPTS):
+            run = self.call("run", self.configuration_of(), prefix=self.inside(), status=OK, out=f"run{attempt}")
+            gap = run.summary["diagnosis"]["gap"]["gap_ps"]
+            reasons = run.summary["fidelity_reasons"]
+            slipped = run.summary["generator"]["slipped_ps"]
+            if 2 * slipped < gap and not any("of the loop" in reason for reason in reasons):
+                return run
+        self.skipTest(f"{self.ATTEMPTS} runs were not sent in time: {'; '.join(reasons)}")
 
     def test_a_slow_way_to_one_port(self):
         self.shape()
-        run = self.call("run", self.configuration_of(), prefix=self.inside(), status=OK)
+        run = self.kept_up()
         self.assertEqual(run.summary["verdict"], "degraded")
         losses = run.summary["diagnosis"]["losses"]
         self.assertGreater(losses["lost"], 50)
@@ -53,7 +70,7 @@ class SlowBridge(BridgeTest):
         self.assertEqual(sum(int(row["lost"]) for row in lost), losses["lost"])
         gap = run.summary["diagnosis"]["gap"]
         self.assertEqual(gap["generator_ps"] + gap["rest_ps"], gap["gap_ps"])
-        self.assertGreater(gap["rest_ps"], gap["gap_ps"] / 2, "five times the time is the bridge's")
+        self.assertGreater(gap["rest_ps"], gap["gap_ps"] / 2, "twenty times the time is the bridge's")
 
     def test_limits_make_it_a_failure(self):
         self.shape()
