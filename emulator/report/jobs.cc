@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/record/reference_band.h"
 #include "emulator/report/blame.h"
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"

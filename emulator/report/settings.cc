@@ -42,8 +42,7 @@ std::map<std::string, std::string> flat_settings(const RunReader& record) {
   const Json config = Json::parse(record.config(), nullptr, false);
   if (config.is_discarded() || !config.is_structured()) return settings;
   const Json flat = config.flatten();
-  for (const auto& [pointer, value] : flat.items())
-    if (value != "none") settings[dotted(pointer)] = value.dump();
+  for (const auto& [pointer, value] : flat.items()) settings[dotted(pointer)] = value.dump();
   return settings;
 }
 
@@ -61,7 +60,8 @@ std::vector<DifferentSetting> different_settings(const RunReader& base, const Ru
   std::vector<DifferentSetting> different;
   for (const std::string& key : keys) {
     DifferentSetting setting{key, value_of(of_base, key), value_of(of_other, key)};
-    if (setting.base != setting.other) different.push_back(std::move(setting));
+    const auto meant = [](const std::string& value) { return value == "\"none\"" ? std::string() : value; };
+    if (meant(setting.base) != meant(setting.other)) different.push_back(std::move(setting));
   }
   return different;
 }

@@ -14,8 +14,8 @@ struct DifferentSetting {
   std::string key, base, other;
 };
 
-/// In the order of their keys. A key that is not there is "none": what a section says so of a part that is left out is
-/// what the configuration without the section says.
+/// In the order of their keys. One that says "none" where the other has no such key does not differ: the section that
+/// it stands in is left out there.
 std::vector<DifferentSetting> different_settings(const RunReader& base, const RunReader& other);
 
 }  // namespace rankwire
