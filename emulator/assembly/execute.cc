@@ -6,12 +6,12 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/affinity.h"
 #include "emulator/assembly/background.h"
+#include "emulator/assembly/connecting.h"
 #include "emulator/assembly/live_run.h"
 #include "emulator/assembly/predicted_work.h"
 #include "emulator/assembly/rate_sampling.h"
@@ -28,38 +28,14 @@
 namespace rankwire {
 namespace {
 
-void check_connections(const Setup& setup, std::span<const ConnectFailure> failures) {
-  if (failures.empty()) return;
-  std::set<ConnectionId> failed;  // a transport may name one for each of its ends
-  for (const ConnectFailure& failure : failures) failed.insert(failure.connection);
-  const Connection& c = setup.plan.transport.connections[failures.front().connection.value];
-  fail_run("{} of {} connections failed; the first, from rank {} to rank {}: {}", failed.size(),
-           setup.plan.transport.connections.size(), c.source.value, c.destination.value, failures.front().reason);
+/// The loop knows only that it was to stop.
+void tell_who_stopped(const RunControl& control, RunResult& result) {
+  if (result.verdict == Verdict::kInterrupted) result.reason = control.stop_reason();
 }
 
 /// What the loop drives.
 std::span<Device* const> devices_of(const Execution& execution) {
   return execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
-}
-
-/// Brings all connections up.
-void connect(const Setup& setup, const Execution& execution, const std::atomic<bool>& interrupted) {
-  Transport& transport = execution.transport;
-  // A stopped run has nothing to say about connections that it did not wait for.
-  const auto check = [&](std::span<const ConnectFailure> failures) {
-    if (!interrupted.load()) check_connections(setup, failures);
-  };
-  std::vector<EndPoint> ends = transport.prepare(setup.plan.transport);
-  std::function<bool()> others_ready;
-  if (execution.machine != nullptr) {
-    execution.machine->exchange(ends);
-    others_ready = [&] { return execution.machine->all_ready(transport.ready()); };
-  }
-  check(transport.connect(ends));
-  check(establish(transport, devices_of(execution), execution.clock, setup.config.run.deadline, interrupted,
-                  others_ready));
-  // The others wait for this machine.
-  if (interrupted.load() && execution.machine != nullptr) fail_run("stopped by a signal");
 }
 
 std::unique_ptr<WorkerEngines> engines_of(const Setup& setup, const Execution& execution, const WorkerShares* shares,
@@ -219,6 +195,18 @@ void add_testbed(Testbed& testbed, RunResult& result, RunRecorder::Run& record, 
     result.reason += "\n" + diagnosis, end.reason += "\n" + diagnosis;
 }
 
+RunResult end_unconnected(const Setup& setup, const Execution& execution, std::span<const ConnectFailure> failures,
+                          RunRecorder::Run& record) {
+  RunResult result;
+  RunEnd end = unconnected_end(setup, execution.transport, failures, result);
+  record_flows(
+      setup, [&](ConnectionRange range) { return execution.transport.flows_of(range); }, record);
+  execution.transport.close();
+  if (execution.testbed != nullptr) add_testbed(*execution.testbed, result, record, end);
+  record.end(end);
+  return result;
+}
+
 }  // namespace
 
 std::string ordinal(const Repetition& repetition) {
@@ -242,7 +230,8 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   const std::unique_ptr<WorkerEngines> made = engines_of(setup, execution, shares, record);
   WorkerEngines& engines = *made;
   WorkerBackground background(setup, shares);
-  connect(setup, execution, control.interrupted);
+  const std::vector<ConnectFailure> failures = connect(setup, execution, devices_of(execution), control.interrupted);
+  if (!failures.empty()) return end_unconnected(setup, execution, failures, record);
   const PredictedWork predicted(setup);
   WatchedRun at_work{.label = to_string(execution.fidelity) + ordinal(execution.repetition),
                      .operations = own_operations(setup, execution),
@@ -254,6 +243,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   const RunRecorder::Following following(record, {execution.testbed != nullptr ? execution.testbed->live() : nullptr,
                                                   execution.rates.empty() ? nullptr : &live_rates});
   RunResult result = run_workers(setup, execution, engines, background, control);
+  if (execution.machine == nullptr) tell_who_stopped(control, result);
   result.jobs = engines.job_spans();
   std::optional<StallRow> stall;  // whose parts may be on other machines
   if (execution.machine == nullptr) stall = stall_row(setup, result, engines, execution.transport);
@@ -365,6 +355,7 @@ RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, con
                          }});
     result = run(engine, silence, {}, clock, run_options(setup.config), control.interrupted);
     result.jobs = engine.job_spans();
+    tell_who_stopped(control, result);
   }
   const RunEnd end = run_end(
       setup, result, {.per_rank = engine.rank_times(), .compute_times = [&](RankId rank) -> const ComputeTimes& {
@@ -390,6 +381,7 @@ RunResult execute_astra(const Setup& setup, RunRecorder::Run& record, const RunC
   RunResult result;
   result.verdict = verdict_of(simulated.verdict);
   result.reason = simulated.reason, result.waiting = simulated.waiting;
+  tell_who_stopped(control, result);
   const RunEnd end = run_end(setup, result, {.per_rank = std::move(simulated.per_rank), .planned = false});
   result.total = result.completion = end.completion;
   record.end(end);

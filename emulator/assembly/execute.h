@@ -59,8 +59,8 @@ struct Execution {
 /// " 3 of 10" of a run that is repeated, else nothing.
 std::string ordinal(const Repetition& repetition);
 
-/// Prepares and connects the transport, runs, and closes the run in the record whatever its verdict. Throws Error(kRun)
-/// when connections cannot be made.
+/// Prepares and connects the transport, runs, and closes the run in the record whatever its verdict. A run whose
+/// connections cannot be made has failed, with a total time of 0; on several machines that throws Error(kRun).
 RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::Run& record, const RunControl& control);
 
 /// The same with a testbed, whose capture, the file `capture`, is completed, also where it throws: what was on the wire

@@ -45,6 +45,10 @@ struct RunControl {
   /// While it is true runs in real time post nothing; outlives them. Null: nobody holds them.
   const std::atomic<bool>* held = nullptr;
 
+  /// By whom or what, once `interrupted` is true: the reason of a run that ends so. Empty: by a signal.
+  std::function<std::string()> stopped_by = nullptr;
+
+  std::string stop_reason() const { return stopped_by ? stopped_by() : "stopped by a signal"; }
   std::shared_ptr<void> watched(WatchedRun run) const { return watch ? watch(std::move(run)) : nullptr; }
   void warned(std::string_view text) const {
     if (warn) warn(text);

@@ -150,8 +150,8 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
   }
   if (error) std::rethrow_exception(error);
   if (control.interrupted.load() && all_ok(runs) && !runs.empty())
-    fail_run(
-        "stopped by a signal before all that follows from the runs had ended: jobs' times alone, the band, what if");
+    fail_run("{} before all that follows from the runs had ended: jobs' times alone, the band, what if",
+             control.stop_reason());
 }
 
 std::vector<PreparedRun::VirtualRun> PreparedRun::virtual_runs() const {

@@ -9,6 +9,7 @@ namespace {
 
 // A signal handler can reach nothing but a global.
 std::atomic<bool> was_interrupted{false};
+std::atomic<const char*> interrupted_by{nullptr};  // null: a signal
 std::atomic<uint32_t> asked{0};
 std::atomic<bool> held{false};
 
@@ -57,7 +58,9 @@ FilesStopOnSignal::~FilesStopOnSignal() {
   stop_work_when(kNever);
 }
 
-void interrupt() {
+void interrupt(const char* reason) {
+  if (was_interrupted.load()) return;
+  interrupted_by.store(reason);
   was_interrupted.store(true);
 }
 
@@ -71,6 +74,11 @@ const std::atomic<bool>& hold_flag() {
   }();
   static_cast<void>(installed);
   return held;
+}
+
+std::string interruption() {
+  const char* const reason = interrupted_by.load();
+  return reason != nullptr ? reason : "stopped by a signal";
 }
 
 const std::atomic<uint32_t>& inquiries() {

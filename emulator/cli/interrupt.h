@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 namespace rankwire {
 
@@ -24,8 +25,11 @@ class FilesStopOnSignal {
   FilesStopOnSignal& operator=(const FilesStopOnSignal&) = delete;
 };
 
-/// As a first signal does. Any thread.
-void interrupt();
+/// As a first signal does, for a reason that outlives the process's work: "stopped from the live page". Any thread.
+void interrupt(const char* reason);
+
+/// Why the flag above is true: "stopped by a signal" unless `interrupt` came first.
+std::string interruption();
 
 /// How often SIGUSR1 has arrived. The first call installs the handler.
 const std::atomic<uint32_t>& inquiries();

@@ -30,6 +30,7 @@
 #include "emulator/report/band.h"
 #include "emulator/report/cluster.h"
 #include "emulator/report/collective_table.h"
+#include "emulator/report/findings.h"
 #include "emulator/report/output_file.h"
 #include "emulator/report/replay.h"
 #include "emulator/report/report.h"
@@ -40,8 +41,8 @@
 namespace rankwire {
 namespace {
 
-/// What the generator adds of its own, where the configuration asks for that, or a limit hangs on it. Before anything else of the run: it takes
-/// memory, and no device yet.
+/// What the generator adds of its own, where the configuration asks for that, or a limit hangs on it. Before anything
+/// else of the run: it takes memory, and no device yet.
 std::optional<Certificate> certificate_of(const ResolvedRun& resolved) {
   if (resolved.kind != RunKind::kEmulated || !is_certified(resolved.config)) return std::nullopt;
   const ScratchFolder scratch;
@@ -67,17 +68,29 @@ void run_watched(PreparedRun& prepared, RunPage& page) {
                   return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(std::move(on_page),
                                                                                                    std::move(on_line));
                 },
-                log_warning, &inquiries(), answer, page.look_on(), &hold_flag()});
+                log_warning, &inquiries(), answer, page.look_on(), &hold_flag(), interruption});
+}
+
+/// A few, the gravest first, of a run that was not ok.
+std::string found_text(const std::vector<std::string>& findings) {
+  constexpr size_t kMost = 5;
+  std::string text;
+  for (size_t i = 0; i < std::min(findings.size(), kMost); ++i)
+    text += fmt::format("{}{}\n", i == 0 ? "# Found                : " : "#                        ", findings[i]);
+  if (findings.size() > kMost)
+    text += fmt::format("#                        and {} more, in report.html\n", findings.size() - kMost);
+  return text;
 }
 
 /// What is printed of a measured collective: the table as nccl-tests has it, beside a cluster's, and how the run ended.
-std::string measured_text(const RunReader& reader, const CollectiveTable& table,
-                          const std::optional<ClusterComparison>& cluster) {
-  std::string text = collective_text(table);
+std::string measured_text(const RunReader& reader, const RecordFigures& figures) {
+  const std::optional<ClusterComparison>& cluster = figures.cluster;
+  std::string text = collective_text(*figures.collective);
   if (cluster) text += "#\n" + cluster_text(*cluster);
   if (const std::string band = band_text(reader); !band.empty())
     text += fmt::format("# Reference band       : {}\n", band);
   text += fmt::format("# Verdict              : {}\n", verdict_text(reader));
+  if (verdict_of(reader).verdict != "ok") text += found_text(findings(reader, figures.diagnosis));
   if (const FidelityAssessment fidelity = assess_fidelity(reader); fidelity.fidelity != "ok") {
     text += fmt::format("# Fidelity             : {}: {}\n", fidelity.fidelity, explain_fidelity(reader));
     for (const std::string& reason : fidelity.reasons) text += fmt::format("#                        {}\n", reason);
@@ -103,9 +116,7 @@ int finish(const std::filesystem::path& folder, const RunRequest& request, RunPa
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", summary.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
-    fmt::print("{}{}",
-               printable(figures.collective ? measured_text(reader, *figures.collective, figures.cluster)
-                                            : summary_table(reader, figures)),
+    fmt::print("{}{}", printable(figures.collective ? measured_text(reader, figures) : summary_table(reader, figures)),
                gating.table());
   }
   std::fflush(stdout);

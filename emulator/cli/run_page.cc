@@ -13,7 +13,7 @@ RunPage::RunPage(const std::string& listen, const std::string& name) {
   if (listen.empty()) return;
   interrupt_flag();  // so that a signal before the run is none of the default's
   state_.emplace(name);
-  server_.emplace(listen, *state_, interrupt);
+  server_.emplace(listen, *state_, [] { interrupt("stopped from the live page"); });
 }
 
 RunPage::~RunPage() {
@@ -31,9 +31,10 @@ void RunPage::start(const std::filesystem::path& folder) {
                                .finished = whole / "report.html"});
   log_answer("live page: " + server_->url());
   if (!server_->is_loopback())
-    log_warning(fmt::format(
-        "--live {}: whoever can reach this address and sees what is sent there can read and stop the run: nothing is "
-        "encrypted",
+    // Beside the address, which --quiet leaves too: who needs the one needs the other.
+    log_answer(fmt::format(
+        "warning: --live {}: whoever can reach this address and sees what is sent there can read and stop the run: "
+        "nothing is encrypted",
         server_->origin()));
 }
 

@@ -138,6 +138,13 @@ double difference(const CommonTrait& trait) {
   return trait.part_of_trouble - trait.part_of_traffic;
 }
 
+/// Whether at least two of a population have the trouble, and they are all that have the value.
+bool is_just_those(const Parts& parts, const Parts& all, const Observations& observations) {
+  if (!observations.population || observations.count < 2 || parts.trouble < all.trouble) return false;
+  return std::round(parts.traffic / all.traffic * static_cast<double>(*observations.population)) ==
+         static_cast<double>(observations.count);
+}
+
 }  // namespace
 
 std::optional<CommonTrait> common_trait(std::span<const TroubledPair> pairs, std::span<const RankNic> nics,
@@ -154,6 +161,8 @@ std::optional<CommonTrait> common_trait(std::span<const TroubledPair> pairs, std
     if (is_explained && trait >= Trait::kJob) break;
     const std::vector<Parts> of_trait = values.of(trait);
     size_t explaining = 0;
+    const auto is_exact = [&](const Parts& parts) { return is_just_those(parts, all, observations); };
+    const bool is_plain = trait < Trait::kJob && std::ranges::count_if(of_trait, is_exact) == 1;
     for (const Parts& parts : of_trait) {
       CommonTrait found{.trait = trait,
                         .value = parts.value,
@@ -169,7 +178,7 @@ std::optional<CommonTrait> common_trait(std::span<const TroubledPair> pairs, std
       if (found.part_of_trouble >= 1 - kRounding && difference(found) >= kLeastDifference) ++explaining;
       if (found.part_of_trouble < kLeastPart || difference(found) < kLeastDifference) continue;
       if (best && difference(found) <= difference(*best) + kRounding) continue;
-      if (!may_be_chance(found, of_trait.size(), observations)) best = found;
+      if ((is_plain && is_exact(parts)) || !may_be_chance(found, of_trait.size(), observations)) best = found;
     }
     is_explained |= trait < Trait::kJob && explaining == 1;
   }

@@ -60,7 +60,9 @@ struct Observations {
 /// its two parts (Youden's index, W. J. Youden, "Index for rating diagnostic tests", 1950). Absent where none has four
 /// fifths of the trouble and a difference of 0.3, or where so much could be chance: trouble that is observed as often,
 /// and falls anywhere in proportion to the traffic, would meet some value of the trait as often with a probability
-/// above 1 % (Chernoff's bound, of a population the hypergeometric distribution, times the number of values). `nics`
+/// above 1 % (Chernoff's bound, of a population the hypergeometric distribution, times the number of values). Of a
+/// population that is not asked of the one port, host or rank all of whose connections have the trouble, several, while
+/// no other connection has: a port that is dead in a ring of four leaves no more to count. `nics`
 /// are those of the ranks; without them only ranks, jobs and groups are looked at. Neither job nor group is meant where
 /// one port, host or rank alone, or one pair of them, has all the trouble, with that difference: whose packets met it
 /// first is chance.

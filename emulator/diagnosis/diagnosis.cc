@@ -83,11 +83,13 @@ FailedConnections failed_of(const RunReader& record, const RecordedRun& run, con
   }
   if (failed.recorded == 0) return failed;
   std::vector<TroubledPair> pairs;
+  uint64_t failed_pairs = 0;  // of which several connections may have failed
   for (const PairTraffic& pair : traffic.pairs) {
     const auto failure = failures.extract({pair.source, pair.destination});
+    failed_pairs += failure ? 1 : 0;
     pairs.push_back(troubled(pair, failure ? failure.mapped() : 0, 1));
   }
-  failed.where = common_trait(pairs, traffic.nics, {failed.recorded, pairs.size()});
+  failed.where = common_trait(pairs, traffic.nics, {failed_pairs, pairs.size()});
   return failed;
 }
 

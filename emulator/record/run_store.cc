@@ -350,20 +350,6 @@ void RunStore::port_pauses(uint32_t run, std::span<const PortCounters> ports) {
   }
 }
 
-void RunStore::failures(uint32_t run, std::span<const FailureRow> failures) {
-  Statement insert = database_.prepare("INSERT INTO failures VALUES(?,?,?,?,?,?,?,?)");
-  for (const FailureRow& f : failures) {
-    const Connection& c = f.connection;
-    insert.bind(run, c.id.value, c.source.value, c.destination.value, f.operation, f.message, f.reason, f.state)
-        .execute();
-  }
-}
-
-void RunStore::wrong_messages(uint32_t run, std::span<const WrongMessagesRow> rows) {
-  Statement insert = database_.prepare("INSERT INTO wrong_messages VALUES(?,?,?)");
-  for (const WrongMessagesRow& row : rows) insert.bind(run, row.operation, row.messages).execute();
-}
-
 void RunStore::compute(uint32_t run, const RunEnd& end) {
   Statement insert_time = database_.prepare("INSERT INTO compute_times VALUES(?,?,?,?,?)");
   for (const ComputeTimeRow& row : end.compute_times)

@@ -154,12 +154,16 @@ std::optional<RecordVerdict> run_verdict(const RunReader& record, const Recorded
 /// one.
 std::optional<RecordVerdict> limits_verdict(const RunReader& record) {
   const LimitTexts limits = limit_texts(record);
-  if (!limits.broken.empty()) return RecordVerdict{"failed", limits.broken, "limit_exceeded"};
   const std::string trouble = unlimited_trouble(record);
-  if (!limits.unclear.empty())
-    return RecordVerdict{"inconclusive", limits.unclear + (trouble.empty() ? "" : "; " + trouble), "below_resolution"};
-  if (!trouble.empty()) return RecordVerdict{"degraded", trouble, "degraded"};
-  return std::nullopt;
+  // The gravest decides, and all of it is said.
+  const auto [verdict, code] = !limits.broken.empty()    ? std::pair("failed", "limit_exceeded")
+                               : !limits.unclear.empty() ? std::pair("inconclusive", "below_resolution")
+                                                         : std::pair("degraded", "degraded");
+  std::vector<std::string> reasons;
+  for (const std::string& reason : {limits.broken, limits.unclear, trouble})
+    if (!reason.empty()) reasons.push_back(reason);
+  if (reasons.empty()) return std::nullopt;
+  return RecordVerdict{verdict, fmt::format("{}", fmt::join(reasons, "; ")), code};
 }
 
 /// How much of the gap to the reference is not the generator's.
@@ -185,7 +189,9 @@ std::string reason_code(const RunReader& record, const RecordedRun& run) {
   if (end.verdict == "stalled") return "no_progress";
   if (end.verdict == "interrupted") return "signal";
   if (is_overdue(run)) return "deadline";
-  if (end.counters.messages_failed != 0 || !record.failures(run).empty()) return "message_failed";
+  const std::vector<FailureRow> failures = record.failures(run);
+  if (!failures.empty() && is_unconnected(failures.front())) return "not_connected";
+  if (end.counters.messages_failed != 0 || !failures.empty()) return "message_failed";
   if (end.messages_lost + end.messages_duplicated + end.counters.payload_errors != 0) return "wrong_delivery";
   return "error";
 }
@@ -262,7 +268,8 @@ const RecordedRun* principal_run(const RunReader& record) {
 
 bool did_anything(const RecordedRun& run) {
   const RunEnd& end = run.end;
-  return end.verdict != "interrupted" || end.completion > Duration() || end.counters.messages_sent > 0 ||
+  const bool may_not_have_begun = end.verdict == "interrupted" || end.verdict == "failed";
+  return !may_not_have_begun || end.completion > Duration() || end.counters.messages_sent > 0 ||
          std::ranges::any_of(end.background, [](const BackgroundRow& entry) { return entry.posted > 0; });
 }
 
@@ -316,6 +323,7 @@ std::string explain_fidelity(const RunReader& record) {
   if (run->start.fidelity == Fidelity::kTwin) {
     return "packet-level twin in virtual time: no device took part, and the generator is never late";
   }
+  if (!did_anything(*run)) return "nothing was sent, so there are no times to judge";
   if (run->end.verdict != "ok")
     return fmt::format("the generator kept its schedule as far as the run went (worst stall {})",
                        readable(run->end.counters.worst_stall));
@@ -325,6 +333,7 @@ std::string explain_fidelity(const RunReader& record) {
 
 std::vector<std::string> all_warnings(const RunReader& record) {
   std::vector<std::string> warnings = record.warnings();
+  if (const std::string unjudged = unjudged_limits_text(record); !unjudged.empty()) warnings.push_back(unjudged);
   for (const RecordedRun& run : record.runs()) {
     const char* name = to_string(run.start.fidelity);
     if (run.loss.operations != 0) {

@@ -14,6 +14,11 @@ namespace rankwire {
 /// Why a run ended, as one word: `reason_code` of docs/metrics.md.
 std::string reason_code(const RunReader& record, const RecordedRun& run);
 
+/// Whether the connection could not be made: what failed is no message.
+inline bool is_unconnected(const FailureRow& failure) {
+  return failure.operation.empty() && failure.message.empty();
+}
+
 /// Whether a pipeline may go on with a verdict.
 inline bool passes(std::string_view verdict) {
   return verdict == "ok" || verdict == "degraded";
@@ -59,7 +64,8 @@ const RecordedRun* principal_run(const RunReader& record);
 /// Who is to be blamed for the times, in one sentence for a person.
 std::string explain_fidelity(const RunReader& record);
 
-/// Not so of a run that was interrupted before its turn came: it has no figures, not even zeros.
+/// Not so of a run that was interrupted before its turn came, or whose connections could not be made: it has no
+/// figures, not even zeros.
 bool did_anything(const RecordedRun& run);
 /// How far the run came; absent unless it has ended and did anything.
 std::optional<Duration> completion_of(const RunReader& record, const RecordedRun* run);

@@ -106,7 +106,10 @@ std::vector<Comparison::Counter> different_counters(const Sides& runs) {
 
 Comparison::Reasons reasons_of(const RunReader& record) {
   const Diagnosis diagnosis = diagnose(record);
-  return {.path = main_part(diagnosis), .waterfall = diagnosis.waterfall};
+  const RecordedRun* const reference = record.reference();
+  return {.path = main_part(diagnosis),
+          .waterfall = diagnosis.waterfall,
+          .reference = reference != nullptr ? reference->start.model : ""};
 }
 
 Json json_of(const std::optional<PathMain>& path) {
@@ -131,6 +134,13 @@ Json waterfalls_json(const BaseAndOther<Comparison::Reasons>& reasons) {
   return json;
 }
 
+/// What a gap is measured against.
+std::string reference_text(const std::string& model) {
+  if (model == kMedianOfFlow) return "the member of flow at the median of its band";
+  if (model == "flow") return "the single run of flow, of perfect symmetry";
+  return "the model " + model;
+}
+
 /// What either spends its time on, and which parts of the gap to its reference changed, most first.
 void add_reasons(std::string& text, const BaseAndOther<Comparison::Reasons>& reasons) {
   for (const auto& [which, of] : {std::pair("base", &reasons.base), std::pair("other", &reasons.other)}) {
@@ -141,6 +151,9 @@ void add_reasons(std::string& text, const BaseAndOther<Comparison::Reasons>& rea
   if (!reasons.base.waterfall || !reasons.other.waterfall) return;
   const Waterfall &base = *reasons.base.waterfall, &other = *reasons.other.waterfall;
   text += fmt::format("gap to the reference: {} -> {}\n", signed_time(base.gap), signed_time(other.gap));
+  if (reasons.base.reference != reasons.other.reference)
+    text += fmt::format("  the references differ, and so do the gaps for that: {} -> {}\n",
+                        reference_text(reasons.base.reference), reference_text(reasons.other.reference));
   std::vector<GapCause> changed;
   for (size_t i = 0; i < kGapCauses; ++i)
     if (base.parts[i] != other.parts[i]) changed.push_back(static_cast<GapCause>(i));
@@ -310,6 +323,9 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   json["critical_path"] = {{"base", json_of(comparison.reasons.base.path)},
                            {"other", json_of(comparison.reasons.other.path)}};
   json["waterfall"] = waterfalls_json(comparison.reasons);
+  const auto model = [](const std::string& name) { return name.empty() ? Json(nullptr) : Json(name); };
+  json["reference_model"] = {{"base", model(comparison.reasons.base.reference)},
+                             {"other", model(comparison.reasons.other.reference)}};
   json["repetitions"] = repeated_comparison_json(comparison.repeated);
   json["message_completion_time"] = {{"base", json_of(comparison.messages.base)},
                                      {"other", json_of(comparison.messages.other)}};

@@ -53,6 +53,7 @@ struct Comparison {
   struct Reasons {
     std::optional<PathMain> path;        ///< of the side that is compared; absent: it has no path
     std::optional<Waterfall> waterfall;  ///< against its own reference; absent: unknown, or there is none
+    std::string reference;               ///< the model that this is a run of; empty where there is none
   };
 
   const char* side = "";              ///< of both records: "emulated", "twin" or "reference"

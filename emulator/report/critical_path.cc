@@ -359,6 +359,7 @@ std::string html_critical_path(const RunReader& record, const Diagnosis& diagnos
   if (!path || path->completion <= Duration()) return {};
   std::string html;
   if (diagnosis.waterfall) html += html_waterfall(record, *path, *diagnosis.waterfall);
+  html += html_job_waterfalls(record, diagnosis.jobs);
   html += html_paths(record, diagnosis);
   HtmlTable table("critical path",
                   {{"On the path", HtmlColumn::kText}, {"Steps"}, {"Time"}, {"Of the completion"}, {"Reference"}});

@@ -84,7 +84,10 @@ std::string html_failures(const RunReader& record) {
     const Connection& c = f.connection;
     table.add({names(c.source), names(c.destination), f.operation, f.message, f.reason, f.state});
   }
-  return "<p class=\"note\">The first message that failed on each connection, oldest first.</p>\n" +
+  // A connection that could not be made has no message.
+  return (is_unconnected(failures.front()) ? "<p class=\"note\">Connections that could not be made.</p>\n"
+                                           : "<p class=\"note\">The first message that failed on each connection, "
+                                             "oldest first.</p>\n") +
          std::move(table).finish();
 }
 

@@ -72,9 +72,9 @@ struct FallColumn {
   Json data;
 };
 
-/// The id of the row of a part.
-std::string row_of_part(GapCause cause) {
-  return fmt::format("gap-{}", to_string(cause));
+/// The id of the row of a part. A picture and what belongs to it have ids of their own that begin with its name.
+std::string row_of_part(const std::string& figure, GapCause cause) {
+  return fmt::format("{}-{}", figure, to_string(cause));
 }
 
 const char* fall_css(GapCause cause, Duration part) {
@@ -116,7 +116,8 @@ FallColumn total_column(const char* name, const char* heading, Duration completi
 }
 
 /// Reference, parts, emulated; what nobody knows is last of the parts.
-std::vector<FallColumn> fall_columns(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall) {
+std::vector<FallColumn> fall_columns(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall,
+                                     const std::string& figure) {
   auto parts = parts_of(waterfall);
   std::stable_partition(parts.begin(), parts.end(),
                         [](const auto& part) { return part.first != GapCause::kUnexplained; });
@@ -125,8 +126,8 @@ std::vector<FallColumn> fall_columns(const RunReader& record, const CriticalPath
   std::vector<FallColumn> columns{total_column("reference", "reference", level, "rx total")};
   for (const auto& [cause, part] : parts) {
     const char* const name = phrase_of(cause);
-    FallColumn column{name,     signed_time(part), fall_css(cause, part), metric_text("gap", name),
-                      level.ps, (level + part).ps, row_of_part(cause),    {}};
+    FallColumn column{name,     signed_time(part), fall_css(cause, part),      metric_text("gap", name),
+                      level.ps, (level + part).ps, row_of_part(figure, cause), {}};
     column.data = {{"steps", most_steps(cause, part, path, waterfall, names)}, {"sections", sections_of(cause)}};
     columns.push_back(std::move(column));
     level += part;
@@ -187,20 +188,23 @@ std::vector<std::string> label_lines(std::string_view text) {
   return lines;
 }
 
-std::string fall_column_svg(const FallColumn& column, size_t place, const HeightAxis& axis, bool is_last) {
+std::string fall_column_svg(const FallColumn& column, size_t place, const HeightAxis& axis, const std::string& figure,
+                            bool is_last) {
   const int left = kFallLeft + static_cast<int>(place) * kFallColumn, middle = left + kFallColumn / 2,
             bar = middle - kFallBar / 2;
   const bool is_total = column.place.empty(), goes_down = !is_total && column.to < column.from;
   const double from = is_total ? kFallBottom : axis(column.from), to = axis(column.to);
   const double top = std::min(from, to), height = std::max(std::max(from, to) - top, 1.0);
-  std::string svg = fmt::format(
-      "<a class=\"part\" data-part=\"{}\"{} aria-label=\"{}: {}\"><title>{}: {}. {}</title>\n", place,
-      is_total ? std::string(" href=\"#gap\"") : fmt::format(" href=\"#{}\"", column.place), html_escaped(column.name),
-      column.value, html_escaped(column.name), column.value, html_escaped(column.text));
+  std::string svg =
+      fmt::format("<a class=\"part\" data-part=\"{}\"{} aria-label=\"{}: {}\"><title>{}: {}. {}</title>\n", place,
+                  fmt::format(" href=\"#{}\"", is_total ? figure : column.place), html_escaped(column.name),
+                  column.value, html_escaped(column.name), column.value, html_escaped(column.text));
   svg += fmt::format("<rect class=\"place\" x=\"{}\" y=\"0\" width=\"{}\" height=\"{}\"/>\n", left, kFallColumn,
                      kFallHeight);
-  svg += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{:.1f}\"/>\n", column.css, bar,
-                     top, kFallBar, height);
+  const std::string hatched =
+      column.css == "unknown" ? fmt::format(" style=\"fill:url(#{}-hatched)\"", figure) : std::string();
+  svg += fmt::format("<rect class=\"{}\"{} x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{:.1f}\"/>\n", column.css,
+                     hatched, bar, top, kFallBar, height);
   if (is_total && axis.is_cut())
     svg += fmt::format("<path class=\"cut\" d=\"M{} {}l15 -6l15 6l15 -6l15 6\"/>\n", bar, kFallBottom - 12);
   svg += fmt::format("<text class=\"value\" x=\"{}\" y=\"{:.1f}\">{}</text>\n", middle,
@@ -216,13 +220,13 @@ std::string fall_column_svg(const FallColumn& column, size_t place, const Height
   return svg;
 }
 
-std::string fall_picture(const std::vector<FallColumn>& columns) {
+std::string fall_picture(const std::vector<FallColumn>& columns, const std::string& figure) {
   const HeightAxis axis(columns);
   const int width = kFallLeft + static_cast<int>(columns.size()) * kFallColumn;
   std::string svg = axis.svg(width);
   Json data = Json::array();
   for (size_t i = 0; i < columns.size(); ++i) {
-    svg += fall_column_svg(columns[i], i, axis, i + 1 == columns.size());
+    svg += fall_column_svg(columns[i], i, axis, figure, i + 1 == columns.size());
     Json entry = {{"name", columns[i].name}, {"value", columns[i].value}, {"text", columns[i].text}};
     entry.update(columns[i].data);
     data.push_back(std::move(entry));
@@ -233,18 +237,18 @@ std::string fall_picture(const std::vector<FallColumn>& columns) {
   return fmt::format(
       "<p class=\"note\">From the reference to what was emulated: causes that made the run longer rise, what made it "
       "shorter goes down, and what nobody knows is hatched.{}</p>\n"
-      "<figure id=\"gap\" data-parts=\"{}\"><div class=\"wide\"><svg class=\"waterfall\" role=\"group\" "
+      "<figure class=\"fall\" id=\"{}\" data-parts=\"{}\"><div class=\"wide\"><svg class=\"waterfall\" role=\"group\" "
       "viewBox=\"0 0 {} {}\" style=\"min-width:{}px;max-width:{}px\" aria-label=\"Parts of the gap\">\n"
-      "<defs><pattern id=\"hatched\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+      "<defs><pattern id=\"{}-hatched\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
       "patternTransform=\"rotate(45)\"><rect class=\"hatch\" width=\"3\" "
       "height=\"6\"/></pattern></defs>\n{}</svg></div>"
       "</figure>\n",
-      cut, json_in_attribute(data), width, kFallHeight, width * 7 / 8, width * 5 / 4, svg);
+      cut, figure, json_in_attribute(data), width, kFallHeight, width * 7 / 8, width * 5 / 4, figure, svg);
 }
 
-}  // namespace
-
-std::string html_waterfall(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall) {
+/// `figure` is the id of the picture. Empty where there is no gap.
+std::string picture_and_table(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall,
+                              const std::string& figure) {
   if (waterfall.gap == Duration()) return {};
   const auto parts = parts_of(waterfall);
   const Duration largest = extent_of(parts.front().second);
@@ -255,10 +259,31 @@ std::string html_waterfall(const RunReader& record, const CriticalPath& path, co
   for (const auto& [cause, part] : parts) {
     table.add({phrase_of(cause), HtmlCell::bar(signed_time(part), ratio_of(extent_of(part), largest).value_or(0)),
                of_completion(part)},
-              fmt::format(" id=\"{}\"{}", row_of_part(cause), html_title("gap", phrase_of(cause))));
+              fmt::format(" id=\"{}\"{}", row_of_part(figure, cause), html_title("gap", phrase_of(cause))));
   }
   table.add({"together", signed_time(waterfall.gap), of_completion(waterfall.gap)}, html_title("gap", "together"));
-  return fall_picture(fall_columns(record, path, waterfall)) + std::move(table).finish();
+  return fall_picture(fall_columns(record, path, waterfall, figure), figure) + std::move(table).finish();
+}
+
+}  // namespace
+
+std::string html_waterfall(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall) {
+  return picture_and_table(record, path, waterfall, "gap");
+}
+
+std::string html_job_waterfalls(const RunReader& record, const std::vector<JobDiagnosis>& jobs) {
+  constexpr size_t kOpened = 2;
+  std::string html;
+  size_t opened = 0;
+  for (const JobDiagnosis& job : jobs) {
+    const std::string picture =
+        picture_and_table(record, job.path, job.waterfall, fmt::format("job{}-gap", job.job.value));
+    if (picture.empty()) continue;
+    html += fmt::format("<details{}><summary>The gap of job {}: {} in {}</summary>\n{}</details>\n",
+                        opened++ < kOpened ? " open" : "", html_escaped(record.jobs()[job.job.value].name),
+                        signed_time(job.waterfall.gap), readable(job.path.completion), picture);
+  }
+  return html;
 }
 
 }  // namespace rankwire

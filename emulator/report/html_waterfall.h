@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "emulator/diagnosis/critical_path.h"
+#include "emulator/diagnosis/diagnosis.h"
 #include "emulator/diagnosis/waterfall.h"
 #include "emulator/record/reader.h"
 
@@ -14,5 +16,9 @@ namespace rankwire {
 /// hatched. Each says what it is and leads to its row; for scripts `data-parts` has where in the run most of it
 /// happened. Empty where there is no gap.
 std::string html_waterfall(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall);
+
+/// The same of each job that has a gap of its own, by its name, to its own end; the first two are open. That of the job
+/// that ended last is the run's, and not among `jobs`.
+std::string html_job_waterfalls(const RunReader& record, const std::vector<JobDiagnosis>& jobs);
 
 }  // namespace rankwire

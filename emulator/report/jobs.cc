@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 #include <vector>
 
+#include "emulator/record/reference_band.h"
 #include "emulator/report/blame.h"
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
@@ -117,6 +119,19 @@ std::string spans_svg(const RunReader& record, const std::vector<JobResult>& emu
          time_axis_svg(end, {.left = kLeft, .width = kWidth, .height = y}) + bars + "</svg></div>\n";
 }
 
+constexpr size_t kPrintedJobs = 5;
+
+/// A few as the configuration has them; of more, which are not all printed, those that others held up most come first.
+std::vector<const JobInfo*> in_printed_order(const std::vector<JobInfo>& jobs, const JobColumns& columns) {
+  std::vector<const JobInfo*> order;
+  for (const JobInfo& job : jobs) order.push_back(&job);
+  if (order.size() <= kPrintedJobs || columns.sides.empty()) return order;
+  const std::vector<JobResult>& results = columns.sides.back().results;  // the emulated side's, if there is one
+  std::ranges::stable_sort(order, std::greater<>(),
+                           [&](const JobInfo* job) { return results[job->job.value].interference.value_or(0); });
+  return order;
+}
+
 /// What the failures of cables have cost the job in this run of the model that knows its time without them.
 std::optional<Duration> lost_to_failures(const RunReader& record, const RecordedRun& run, JobId job,
                                          std::optional<Duration> completion) {
@@ -208,7 +223,7 @@ nlohmann::ordered_json jobs_json(const RunReader& record, const Diagnosis& diagn
   return list;
 }
 
-std::string jobs_text(const RunReader& record, std::span<const PortShare> shares) {
+std::string jobs_text(const RunReader& record) {
   if (record.jobs().empty()) return {};
   const JobColumns columns(record);
   std::string text =
@@ -220,7 +235,9 @@ std::string jobs_text(const RunReader& record, std::span<const PortShare> shares
     if (columns.alone) text += fmt::format(" {:>7}", "times");
   }
   text += '\n';
-  for (const JobInfo& job : record.jobs()) {
+  const std::vector<const JobInfo*> order = in_printed_order(record.jobs(), columns);
+  for (size_t i = 0; i < std::min(order.size(), kPrintedJobs); ++i) {
+    const JobInfo& job = *order[i];
     text += fmt::format("  {:<14} {:>6}", job.name, job.ranks);
     if (columns.alone) text += fmt::format(" {:>10}", time_text(alone_time(record, job.job)));
     for (const JobColumns::Side& side : columns.sides) {
@@ -230,8 +247,10 @@ std::string jobs_text(const RunReader& record, std::span<const PortShare> shares
     }
     text += '\n';
   }
+  if (order.size() > kPrintedJobs)
+    text += fmt::format("  and {} more, less held up, in jobs.csv\n", order.size() - kPrintedJobs);
   for (const std::string& line : losses(record, job_results(record, record.reference()))) text += "  " + line + "\n";
-  return text + shared_links_text(record) + SharedPorts(record, shares).text();
+  return text;
 }
 
 std::string html_jobs(const RunReader& record, std::span<const PortShare> shares) {

@@ -51,9 +51,10 @@ std::vector<JobResult> job_results(const RunReader& record, const RecordedRun* r
 /// `summary.json`'s `jobs`: of each job what the configuration says, `alone`, `emulated` and `reference`, and
 /// who is to blame.
 nlohmann::ordered_json jobs_json(const RunReader& record, const Diagnosis& diagnosis = {});
-/// `shares` are those of the emulated side. A table of the printed summary, and the section of `report.html`; empty
-/// where the record has no jobs.
-std::string jobs_text(const RunReader& record, std::span<const PortShare> shares = {});
+/// A table of the printed summary: of more than five jobs the five that others held up most. Empty where the record has
+/// no jobs.
+std::string jobs_text(const RunReader& record);
+/// `shares` are those of the emulated side. The section of `report.html`; empty where the record has no jobs.
 std::string html_jobs(const RunReader& record, std::span<const PortShare> shares = {});
 /// `jobs.csv`: a row for each job of each run.
 std::string jobs_csv(const RunReader& record);

@@ -1,6 +1,7 @@
 #include "emulator/report/limits.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <string_view>
@@ -118,6 +119,16 @@ std::vector<LimitResult> limit_results(const RunReader& record) {
     results.push_back(std::move(result));
   }
   return results;
+}
+
+std::string unjudged_limits_text(const RunReader& record) {
+  const RecordedRun* const reference = record.reference();
+  if (record.emulated() != nullptr || reference == nullptr || !reference->ended) return {};
+  std::vector<std::string> names;
+  for (const LimitInfo& limit : record.limits())
+    if (!is_of_requests(limit.name)) names.push_back("limits." + limit.name);
+  if (names.empty()) return {};
+  return fmt::format("{}: not judged, since nothing was emulated (simulate --twin, or run)", fmt::join(names, ", "));
 }
 
 nlohmann::ordered_json limits_json(const RunReader& record) {

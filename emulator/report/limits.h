@@ -28,6 +28,10 @@ bool is_between(const LimitResult& result);
 /// reference, and the others are left out. Empty without limits, and where that run has not ended.
 std::vector<LimitResult> limit_results(const RunReader& record);
 
+/// Of a record without an emulated side the limits that nothing was judged by: "limits.ratio: not judged, since nothing
+/// was emulated (simulate --twin, or run)". Empty where there are none.
+std::string unjudged_limits_text(const RunReader& record);
+
 /// `limits` of summary.json.
 nlohmann::ordered_json limits_json(const RunReader& record);
 

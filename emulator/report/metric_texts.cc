@@ -8,6 +8,7 @@
 #include "emulator/report/device_texts.h"
 #include "emulator/report/format.h"
 #include "emulator/report/gap_texts.h"
+#include "emulator/report/interference_texts.h"
 #include "emulator/report/trace_texts.h"
 
 namespace rankwire {
@@ -360,15 +361,6 @@ constexpr MetricText kTexts[] = {
 
     {"device", "Property", "what the configuration says of the device under test"},
     {"device", "Value", "as the configuration has it"},
-
-    {"interference", "Job", "the job whose completion times these are"},
-    {"interference", "Beside", "the job that runs at the same time"},
-    {"interference", "Side", "which run of the record"},
-    {"interference", "Alone", "completion time of the job when nobody else is at work"},
-    {"interference", "Here", "completion time of the job beside the other"},
-    {"interference", "Times alone", "completion time here / alone"},
-    {"interference", "Run folder", "where the run is"},
-    {"interference", "Missing because", "why there is no time"},
 };
 
 }  // namespace
@@ -379,6 +371,7 @@ std::span<const MetricText> metric_texts() {
     all.insert(all.end(), kTraceTexts.begin(), kTraceTexts.end());
     all.insert(all.end(), kDeviceTexts.begin(), kDeviceTexts.end());
     all.insert(all.end(), kGapTexts.begin(), kGapTexts.end());
+    all.insert(all.end(), kInterferenceTexts.begin(), kInterferenceTexts.end());
     return all;
   }();
   return kAll;

@@ -60,7 +60,8 @@ std::vector<DifferentSetting> different_settings(const RunReader& base, const Ru
   std::vector<DifferentSetting> different;
   for (const std::string& key : keys) {
     DifferentSetting setting{key, value_of(of_base, key), value_of(of_other, key)};
-    if (setting.base != setting.other) different.push_back(std::move(setting));
+    const auto meant = [](const std::string& value) { return value == "\"none\"" ? std::string() : value; };
+    if (meant(setting.base) != meant(setting.other)) different.push_back(std::move(setting));
   }
   return different;
 }

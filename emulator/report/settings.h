@@ -14,7 +14,8 @@ struct DifferentSetting {
   std::string key, base, other;
 };
 
-/// In the order of their keys.
+/// In the order of their keys. One that says "none" where the other has no such key does not differ: the section that
+/// it stands in is left out there.
 std::vector<DifferentSetting> different_settings(const RunReader& base, const RunReader& other);
 
 }  // namespace rankwire

@@ -11,7 +11,7 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kMostSharedInJson = 16, kMostSharedLines = 8, kMostSharedRows = 50;
+constexpr size_t kMostSharedInJson = 16, kMostSharedLines = 3, kMostSharedRows = 50;
 
 const std::string& name_of_job(const RunReader& record, JobId job) {
   return record.jobs()[job.value].name;

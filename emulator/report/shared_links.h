@@ -15,7 +15,7 @@ std::vector<SharedLinkRow> longest_shared_links(const RunReader& record);
 
 /// `summary.json`'s `jobs[].shared`: of the job, the first 16 of `longest_shared_links`.
 nlohmann::ordered_json shared_links_json(const RunReader& record, std::span<const SharedLinkRow> longest, JobId job);
-/// Of each job the link that it shared longest, at most 8 lines of the printed summary; empty where nothing was shared.
+/// Of each job the link that it shared longest, at most 3 lines of the printed summary; empty where nothing was shared.
 std::string shared_links_text(const RunReader& record);
 /// A table of the section of jobs, of at most 50 rows; empty where nothing was shared.
 std::string html_shared_links(const RunReader& record);

@@ -19,7 +19,7 @@ namespace {
 
 using PortsJson = nlohmann::ordered_json;
 
-constexpr size_t kMostPortsInJson = 16, kMostPortLines = 8, kMostPortRows = 50;
+constexpr size_t kMostPortsInJson = 16, kMostPortLines = 3, kMostPortRows = 50;
 
 const std::string& job_called(const RunReader& record, JobId job) {
   return record.jobs()[job.value].name;

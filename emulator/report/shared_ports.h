@@ -21,7 +21,7 @@ class SharedPorts {
 
   /// `summary.json`'s `jobs[].shared_ports`: of the job, the first 16.
   nlohmann::ordered_json json(JobId job) const;
-  /// Of each job the first, at most 8 lines of the printed summary; empty where nothing was shared or the record does
+  /// Of each job the first, at most 3 lines of the printed summary; empty where nothing was shared or the record does
   /// not tell for how long.
   std::string text() const;
   /// A table of the section of jobs, of at most 50 rows; empty where no port was shared.

@@ -175,6 +175,27 @@ TEST(CommonTrait, OfAPopulationIsNoChanceWhereAllMembersHaveIt) {
   EXPECT_FALSE(common_trait(pairs, nics(4, 4, 4), {6, {}})) << "thrown six times a coin falls so in one of 64";
 }
 
+// A ring of four: 2 of 4 connections are port 2's, which happens by chance in 1 of C(4, 2) = 6 ways for each of 4
+// ports; they are all that it has, and no other port's are so.
+TEST(CommonTrait, OfAPopulationIsThePortAllOfWhoseMembersHaveIt) {
+  std::vector<TroubledPair> pairs;
+  for (uint32_t source = 0; source < 4; ++source) {
+    const bool fails = source == 1 || source == 2;
+    pairs.push_back({.job = JobId(0),
+                     .group = "dp",
+                     .source = RankId(source),
+                     .destination = RankId((source + 1) % 4),
+                     .trouble = fails ? 1.0 : 0.0,
+                     .traffic = 1});
+  }
+  const auto found = common_trait(pairs, nics(4, 4, 4), {2, 4});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->trait, Trait::kPort);
+  EXPECT_EQ(found->value, 2u);
+  pairs[3].trouble = 1;  // port 3's, too, but for none of port 0's other one
+  EXPECT_FALSE(common_trait(pairs, nics(4, 4, 4), {3, 4}));
+}
+
 // 1 of 12 failed.
 TEST(CommonTrait, OfAPopulationIsNotMadeOfOneMember) {
   auto pairs =

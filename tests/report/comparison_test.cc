@@ -98,6 +98,32 @@ TEST(Comparison, TheGapSaysWhichPartsChanged) {
                         "         +5 us        +0 ps        -5 us  window full\n"));
 }
 
+TEST(Comparison, TheGapSaysThatItIsOfAnotherReference) {
+  Comparison comparison;
+  comparison.reasons.base.waterfall.emplace().gap = microseconds(5);
+  comparison.reasons.other.waterfall.emplace().gap = microseconds(30);
+  comparison.reasons.base.reference = comparison.reasons.other.reference = "flow";
+  EXPECT_THAT(comparison_table(comparison), Not(HasSubstr("references differ")));
+  comparison.reasons.other.reference = kMedianOfFlow;
+  EXPECT_THAT(comparison_table(comparison),
+              HasSubstr("gap to the reference: +5 us -> +30 us\n"
+                        "  the references differ, and so do the gaps for that: the single run of flow, of perfect "
+                        "symmetry -> the member of flow at the median of its band\n"));
+  EXPECT_EQ(comparison_json(comparison)["reference_model"],
+            nlohmann::ordered_json::parse(R"({"base": "flow", "other": "flow, median"})"));
+}
+
+// A configuration with one limit has "none" for the others, and one without limits has nothing.
+TEST(Comparison, ASettingThatIsNoneIsLikeOneThatIsNotThere) {
+  const TemporaryFolder base, other;
+  write_taking(base.path(), 50, R"({"seed": 7})");
+  write_taking(other.path(), 50,
+               R"({"seed": 7, "limits": {"ratio": 1.5, "timeouts": "none", "busbw": {"all": "none"}}})");
+  const auto json = comparison_json(compare_two(base.path(), other.path()));
+  EXPECT_EQ(json["settings"],
+            nlohmann::ordered_json::parse(R"([{"key": "limits.ratio", "base": null, "other": 1.5}])"));
+}
+
 TEST(Comparison, ThePrintedTableSaysTheSame) {
   const SampleReport base;
   const TemporaryFolder other;

@@ -84,6 +84,29 @@ TEST_F(LimitsTest, LossesAndTimeOutsDegradeWhatHasNoLimits) {
   EXPECT_TRUE(verdict.passes());
 }
 
+// Whoever reads that a limit is broken is to know what else is wrong.
+TEST_F(LimitsTest, TheVerdictNamesAllThatSpeaks) {
+  add_flow(990);
+  const RecordVerdict verdict = verdict_of(record({{"ratio", 1.5}}));
+  EXPECT_EQ(verdict.verdict, "failed");
+  EXPECT_EQ(verdict.code, "limit_exceeded");
+  EXPECT_EQ(verdict.reason, "limits.ratio: 1.666667 is above 1.5; 10 of 1000 data packets lost");
+}
+
+TEST_F(LimitsTest, OfAReferenceAloneAreNotJudgedAndThatIsSaid) {
+  {
+    RunRecorder recorder(folder_.path());
+    testing::begin_sample(recorder);
+    recorder.limits(std::vector<LimitInfo>{{"ratio", 1.5}, {"ttft_p99", 1e12}});
+    testing::record_reference(recorder);
+  }
+  const RunReader reader(folder_.path());
+  const std::string text = "limits.ratio: not judged, since nothing was emulated (simulate --twin, or run)";
+  EXPECT_THAT(summary_table(reader), HasSubstr("limits        " + text + "\n"));
+  EXPECT_EQ(summary(reader)["warnings"].back(), text);
+  EXPECT_EQ(unjudged_limits_text(record({{"ratio", 1.5}})), "");
+}
+
 // 10 of 1000 are 10,000 of a million.
 TEST_F(LimitsTest, ALimitSaysWhatIsTooMuch) {
   add_flow(990);
@@ -98,8 +121,10 @@ TEST_F(LimitsTest, AreInTheSummaryAndOnThePage) {
   EXPECT_EQ(json["limits"], nlohmann::ordered_json::parse(R"([{"name": "ratio", "limit": 1.5,
     "value": 1.6666666666666667, "low": null, "high": null, "is_kept": false, "text": "limits.ratio: 1.666667 is above 1.5"}])"));
   EXPECT_EQ(json["verdict"], "failed");
-  EXPECT_THAT(summary_table(RunReader(folder_.path())),
-              HasSubstr("limits        limits.ratio: 1.666667 is above 1.5\n"));
+  // Once: what the verdict says is not said again.
+  const std::string printed = summary_table(RunReader(folder_.path()));
+  EXPECT_THAT(printed, HasSubstr("verdict       failed: limits.ratio: 1.666667 is above 1.5\n"));
+  EXPECT_EQ(printed.find("limits.ratio"), printed.rfind("limits.ratio"));
   write_report(folder_.path());
   EXPECT_THAT(testing::file_text(folder_.path() / "report.html"), HasSubstr("limits.ratio: 1.666667 is above 1.5"));
 }

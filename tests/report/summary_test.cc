@@ -223,13 +223,13 @@ TEST(Summary, ThePrintedReasonIsIndentedAndBounded) {
   const std::string text = summary_table(RunReader(folder.path()));
   EXPECT_THAT(text, StartsWith("verdict       stalled: nothing moves\nwaiting\n  rank 0 waits\n"));
   // 5 of the 20 ranks are printed.
-  EXPECT_THAT(text, HasSubstr("\n  rank 4 waits\n  and 15 more, in report.html\nfidelity"));
+  EXPECT_THAT(text, HasSubstr("\n  rank 4 waits\n  and 15 more, in report.html\ncompletion"));
 }
 
-/// Lines before that of fidelity, which is the first that is no diagnosis.
+/// Lines before that of the completion time, which is the first that is no diagnosis.
 std::vector<std::string> diagnosis_lines(const std::string& table) {
   std::vector<std::string> lines;
-  std::istringstream text(table.substr(0, table.find("fidelity ")));
+  std::istringstream text(table.substr(0, table.find("completion ")));
   for (std::string line; std::getline(text, line);) lines.push_back(line);
   return lines;
 }
@@ -242,7 +242,7 @@ RunEnd broken_end(int failures, int waiting) {
   for (int i = 0; i < failures; ++i) {
     FailureRow& row = end.failures.emplace_back();
     row.connection.source = RankId(0), row.connection.destination = RankId(1);
-    row.reason = "retry count exceeded";
+    row.operation = "grads", row.message = "message 0", row.reason = "retry count exceeded";
   }
   end.stall = StallRow{.kind = "dead_peer", .culprit = RankId(1), .chain = {}, .waits = {}};
   return end;

@@ -208,6 +208,16 @@ class Collective(RankwireTest):
         table = run.summary["collective"]
         self.assertEqual(table["average_busbw_GBps"], table["sizes"][0]["emulated"]["busbw_GBps"])
 
+    def test_what_connections_that_failed_share_is_beneath_the_table(self):
+        config = self.configuration({
+            "hosts": {"count": 2, "npus": 1},
+            "ports": [{"device": f"net_null{i}", "rate": "1Gbps"} for i in range(2)],
+            "transport": {"resolve_deadline": "100ms", "resolve_interval": "20ms"},
+        })
+        process, _ = self.measure("all_reduce", "-b", "64K", "-e", "64K", "--config", config, status=FAILED)
+        self.assertRegex(process.stdout, r"\n# Verdict              : failed: 2 of 2 connections failed; .*no answer to ARP"
+                                         r".*\n# Found                : 2 connections failed")
+
     def test_the_table_says_that_the_generator_set_the_pace(self):
         # Four ports at 400 Gb/s ask for 48 M packets a second of one core, which mostly shows.
         process, run = self.measure("all_reduce", "-b", "4M", "-e", "4M", "-n", "20", "--rate", "400Gbps")

@@ -4,23 +4,27 @@ import signal
 import unittest
 
 from bridge import BridgeTest, command, ip
-from rankwire import FAILED, OK, RankwireTest, rankwire, start, transformer, wait_for_operations
+from rankwire import FAILED, OK, RankwireTest, Run, rankwire, start, transformer, wait_for_operations
 
 
 class SlowBridge(BridgeTest):
     TOOLS = ("ip", "tc")
 
+    ATTEMPTS = 3  # of a machine that is too busy to send in time
+
     def configuration_of(self, **keys):
         return {
             "workload": {
-                "generate": transformer(tensor_parallel=2, pipeline_parallel=1, data_parallel=4, layers=2),
+                "generate": transformer(
+                    tensor_parallel=2, pipeline_parallel=1, data_parallel=4, layers=1, micro_batches=1
+                ),
                 "scale": {"compute": "1/100"},
             },
             "ports": [
                 {"name": f"p{port}", "device": f"net_af_packet{port},iface=rw{port}", "rate": "200Mbps"}
                 for port in range(self.PORTS)
             ],
-            "transport": {"mtu": "1024B", "timeout": 14},
+            "transport": {"mtu": "1024B", "timeout": 16},
             "dpdk": {"eal_arguments": ["--no-pci"]},
             "run": {"deadline": "60s"},
         } | keys
@@ -34,13 +38,26 @@ class SlowBridge(BridgeTest):
         return process.stdout
 
     def shape(self):
-        """The bridge sends no more than 40 Mbit/s to p2, and drops what it has no room for."""
+        """The bridge sends no more than 10 Mbit/s to p2, a twentieth of what a port does, and drops what it has no room
+        for."""
         command("ip", "netns", "exec", self.far, "tc", "qdisc", "add", "dev", "dut2", "root",
-                "tbf", "rate", "40mbit", "burst", "16kb", "limit", "32kb")  # fmt: skip
+                "tbf", "rate", "10mbit", "burst", "16kb", "limit", "32kb")  # fmt: skip
+
+    def kept_up(self):
+        """A run that the bridge held up. Where the machine was too busy, and the run says that its own loop may have taken
+        most of the time, there is nothing to say of the bridge."""
+        for attempt in range(self.ATTEMPTS):
+            run = self.call("run", self.configuration_of(), prefix=self.inside(), status=OK, out=f"run{attempt}")
+            gap = run.summary["diagnosis"]["gap"]["gap_ps"]
+            reasons = run.summary["fidelity_reasons"]
+            slipped = run.summary["generator"]["slipped_ps"]
+            if 2 * slipped < gap and not any("of the loop" in reason for reason in reasons):
+                return run
+        self.skipTest(f"{self.ATTEMPTS} runs were not sent in time: {'; '.join(reasons)}")
 
     def test_a_slow_way_to_one_port(self):
         self.shape()
-        run = self.call("run", self.configuration_of(), prefix=self.inside(), status=OK)
+        run = self.kept_up()
         self.assertEqual(run.summary["verdict"], "degraded")
         losses = run.summary["diagnosis"]["losses"]
         self.assertGreater(losses["lost"], 50)
@@ -53,7 +70,7 @@ class SlowBridge(BridgeTest):
         self.assertEqual(sum(int(row["lost"]) for row in lost), losses["lost"])
         gap = run.summary["diagnosis"]["gap"]
         self.assertEqual(gap["generator_ps"] + gap["rest_ps"], gap["gap_ps"])
-        self.assertGreater(gap["rest_ps"], gap["gap_ps"] / 2, "five times the time is the bridge's")
+        self.assertGreater(gap["rest_ps"], gap["gap_ps"] / 2, "twenty times the time is the bridge's")
 
     def test_limits_make_it_a_failure(self):
         self.shape()
@@ -69,7 +86,30 @@ class SlowBridge(BridgeTest):
         text = self.printed(config, FAILED)
         first = text.splitlines()[:3]
         self.assertTrue(any("port p2" in line for line in first), text)
-        self.assertLess(len(text.splitlines()), 40, text)
+        self.assertLessEqual(len(text.splitlines()), 20, text)
+
+    def assert_names_the_port_of_what_is_not_connected(self):
+        transport = {"mtu": "1024B", "resolve_deadline": "200ms", "resolve_interval": "20ms"}
+        text = self.printed(self.configuration_of(transport=transport), FAILED)
+        first = text.splitlines()[:2]
+        self.assertRegex(first[0], r"^verdict +failed: \d+ of \d+ connections failed; .*no answer to ARP in 0.2 s")
+        self.assertRegex(first[1], r"^found +\d+ connections failed; 100 % of them .* port p2 \(host 2\)")
+        summary = Run(self.folder / "run").summary
+        self.assertEqual((summary["reason_code"], summary["emulated"]["completion_time_ps"]), ("not_connected", None))
+        # Every connection that has an end there, and no other.
+        failed = summary["diagnosis"]["failed_connections"]
+        self.assertEqual(failed["recorded"], len(summary["failures"]))
+        self.assertEqual((failed["where"]["text"], failed["where"]["part_of_trouble"]), ("port p2 (host 2)", 1))
+        self.assertIn("port p2 (host 2)", (self.folder / "run/report.html").read_text(encoding="utf-8"))
+
+    def test_a_port_that_is_dead_before_the_run(self):
+        ip("-n", self.far, "link", "set", "dut2", "down")
+        self.assert_names_the_port_of_what_is_not_connected()
+
+    def test_a_device_that_forwards_nothing_to_a_port(self):
+        ip("-n", self.far, "link", "set", "dut2", "type", "bridge_slave",
+           "learning", "off", "flood", "off", "mcast_flood", "off", "bcast_flood", "off")  # fmt: skip
+        self.assert_names_the_port_of_what_is_not_connected()
 
 
 class Inquiry(RankwireTest):
@@ -90,6 +130,34 @@ class Inquiry(RankwireTest):
         self.assertIn("interrupted: stopped by a signal", rest)
 
 
+class Terminal(RankwireTest):
+    """What is printed is short, however much there is to tell, and names what has the rest."""
+
+    def lines(self, **keys):
+        config = {
+            "workload": {"generate": transformer()},
+            "ports": {"count": 4, "rate": "10Gbps"},
+            "record": {"causes": True},
+        } | keys
+        process = rankwire("simulate", self.configuration(config), "--twin", "--force", "--out", self.folder / "run")
+        return process.returncode, process.stdout.splitlines()
+
+    def test_a_good_run_and_a_bad_one(self):
+        status, lines = self.lines()
+        self.assertEqual((status, lines[0].split()), (OK, ["verdict", "ok"]))
+        self.assertLessEqual(len(lines), 12, lines)
+        self.assertRegex(lines[1], "^completion .* ratio ")
+        self.assertRegex(lines[-1], r"^report .*/report\.html, which has more: .*compute")
+        status, lines = self.lines(switch={"loss": "2%"}, limits={"ratio": 1.0001}, seed=3)
+        self.assertEqual(status, FAILED, lines)
+        self.assertLessEqual(len(lines), 20, lines)
+        # The culprit comes before all other figures, and the diagnosis is half of what is printed at most.
+        self.assertRegex(lines[1], "^found +to blame: ")
+        completion = next(i for i, line in enumerate(lines) if line.startswith("completion"))
+        self.assertLessEqual(completion, 10)
+        self.assertEqual(len(set(lines)), len(lines), "each line once")
+
+
 class Limits(RankwireTest):
     def test_a_twin_keeps_or_breaks_them(self):
         config = {
@@ -104,9 +172,11 @@ class Limits(RankwireTest):
         config["limits"] = {"busbw": {"all_reduce": "60Tbps"}}
         run = self.call("simulate", config, "--twin", status=FAILED)
         self.assertEqual(run.summary["reason_code"], "limit_exceeded")
-        # A reference alone has nothing to keep.
+        # A reference alone has nothing to keep, which it says.
         run = self.call("simulate", config)
         self.assertEqual(run.summary["verdict"], "ok")
+        self.assertEqual(run.summary["warnings"],
+                         ["limits.busbw.all_reduce: not judged, since nothing was emulated (simulate --twin, or run)"])
 
 
 if __name__ == "__main__":

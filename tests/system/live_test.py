@@ -119,7 +119,8 @@ class ServerTest(LiveTest):
         self.assertEqual(live.ask("/stop", "POST", Authorization="Bearer x")[0], 403)
         self.assertEqual(live.ask("/stop", "POST", Authorization=f"Bearer {live.token}")[0], 204)
         summary, _ = self.end(live, FAILED)
-        self.assertEqual(summary["verdict"], "interrupted")
+        self.assertEqual((summary["verdict"], summary["reason"].splitlines()[0]),
+                         ("interrupted", "stopped from the live page"))
         self.assertGreaterEqual(summary["transport"]["bytes_tx"], later["rankwire_sent_bytes_total"])
         self.assertTrue((self.folder / "run/report.html").exists())
 

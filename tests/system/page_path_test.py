@@ -7,6 +7,7 @@ import unittest
 
 import chakra
 from pages import HOSTILE, PageTest
+from rankwire import transformer
 
 RANKS = 4
 GAP = 'document.querySelector("#gap")'
@@ -172,6 +173,38 @@ class Paths(PageTest):
         self.assertEqual(self.browser.evaluate(seen), [True, False, True, False])
         self.assertTrue(self.browser.evaluate(f'{GAP}.querySelector("svg").clientWidth <= {GAP}.clientWidth'), "nothing is cut off")
         self.browser.call("Emulation.setEmulatedMedia", media="")
+
+
+class JobGaps(PageTest):
+    def simulated(self):
+        """Two jobs that share ports and lose packets; the one that ends first has a gap of its own."""
+        def job(name, layers):
+            return {"name": name, "workload": {"scale": {"bytes": "1/16"}, "generate": transformer(
+                layers=layers, tensor_parallel=1, pipeline_parallel=1, data_parallel=4)}}
+        config = {"jobs": [job('<b>"1"</b>', 2), job('<b>"2"</b>', 4)], "hosts": {"count": RANKS, "npus": 2, "nics": 1},
+                  "mapping": {"policy": "round_robin"}, "ports": {"count": RANKS, "device": "memory", "rate": "10Gbps"},
+                  "switch": {"loss": "1%"}, "record": {"causes": "on"}}
+        run = self.call("simulate", config, "--twin", out=self.run_folder + "/run")
+        type(self).job = min(run.summary["jobs"], key=lambda job: job["emulated"]["end_ps"])
+        return run.folder / "report.html"
+
+    def test_each_job_has_a_picture_of_its_own_gap(self):
+        figure = f'document.querySelector("#job{self.job["job"]}-gap")'
+        self.assertIn(f"The gap of job {self.job['name']}: ",
+                      self.browser.evaluate(f'{figure}.closest("details").querySelector("summary").textContent'))
+        values = self.browser.evaluate(f"""[...{figure}.querySelectorAll("a.part")].map(a => a.querySelector("text").textContent)""")
+        units = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+        times = [float(value.split()[0]) * units[value.split()[1]] for value in values]
+        # From when the job ends in the reference to when it ended, part by part; four digits are shown of each.
+        self.assertAlmostEqual(times[0] / self.job["reference"]["end_ps"], 1, delta=1e-3)
+        self.assertAlmostEqual(times[-1] / self.job["emulated"]["end_ps"], 1, delta=1e-3)
+        self.assertAlmostEqual(sum(times[:-1]) / times[-1], 1, delta=2e-3)
+        # It tells of its parts as that of the run does, and no id stands for two things.
+        self.browser.click(*self.middle(f"{figure}.querySelectorAll('a.part')[1].querySelectorAll('rect')[1]"))
+        self.browser.frame()
+        self.assertIn(values[1], self.browser.evaluate(f'{figure}.querySelector(".told").textContent'))
+        self.assertEqual(self.browser.evaluate("""(() => { const ids = [...document.querySelectorAll("[id]")].map(e => e.id);
+            return ids.filter((id, i) => ids.indexOf(id) !== i); })()"""), [])
 
 
 if __name__ == "__main__":

@@ -100,7 +100,8 @@ class Ways(RankwireTest):
         process = rankwire("run", self.configuration(config), "--quiet", "--out", self.folder / "run")
         self.assert_one_line_error(process, FAILED, "198.18.0.", "no answer to ARP in 0.2 s")
         summary = Run(self.folder / "run").summary
-        self.assertEqual((summary["verdict"], summary["reason_code"]), ("failed", "error"))
+        self.assertEqual((summary["verdict"], summary["reason_code"]), ("failed", "not_connected"))
+        self.assertIsNone(summary["emulated"]["completion_time_ps"])
         self.assertIn("no answer to ARP in 0.2 s", summary["reason"])
         # What was to be expected is told all the same.
         self.assertEqual([(model["model"], model["verdict"]) for model in summary["models"]], [("flow", "ok")])

@@ -81,8 +81,7 @@ function sectionOf(title) {
   return [...document.querySelectorAll("section")].find((section) => section.querySelector("h2").textContent === title);
 }
 
-/** Nothing where the page has no gap. */
+/** That of the run, and those of jobs; nothing where the page has no gap. */
 function startGap(timeline, path) {
-  const figure = document.getElementById("gap");
-  if (figure) new Gap(figure, timeline, path);
+  for (const figure of document.querySelectorAll("figure.fall")) new Gap(figure, timeline, path);
 }
