@@ -10,8 +10,8 @@
 
 #include "base/message.h"
 #include "base/on_threads.h"
-#include "emulator/assembly/operation_means.h"
 #include "emulator/assembly/nic_network.h"
+#include "emulator/assembly/operation_means.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/unrecorded_run.h"
 #include "emulator/simulator/jitter.h"

@@ -13,7 +13,7 @@ namespace rankwire {
 /// How a run of `flow` differs from that of the set-up.
 struct FlowVariant {
   const NodeVariation* variation = nullptr;  ///< of the times of nodes, instead of the set-up's; null: none
-  bool has_nics = false;                    ///< its network is one `network_with_nics`
+  bool has_nics = false;                     ///< its network is one `network_with_nics`
 
   /// What it runs over, where the set-up's would run over `network`.
   Network network_of(const Setup& setup, Network network) const;

@@ -34,8 +34,8 @@ struct WhatIf {
 /// goes out or in at each port. That takes no time then: nodes end when they begin, messages arrive when they are
 /// posted. Of kAll, too, are the disturbances that there are: without `collisions`, when every switch deals packets out
 /// evenly among its equal paths; without `failures` of cables; and without `background`. Up to `threads` are at work at
-/// a time. `variant` is that of all of them. None of kDisturbances may cost more than kWhatIfWork. Returns those that ended
-/// well, in that order; what throws is left out.
+/// a time. `variant` is that of all of them. None of kDisturbances may cost more than kWhatIfWork. Returns those that
+/// ended well, in that order; what throws is left out.
 WhatIf run_what_if(const Setup& setup, WhatIfScope scope, const FlowVariant& variant, uint32_t threads,
                    const RunControl& control);
 

@@ -24,7 +24,8 @@ Duration scaled(Duration time, double factor) {
 
 AcknowledgementLoad::AcknowledgementLoad(const RunReader& record, const RecordedRun& run)
     : nics_(record.rank_nics(run)), completion_(run.end.completion) {
-  if (const RecordedRun* reference = record.reference(); reference != nullptr && reference->start.model == kMedianOfFlow)
+  if (const RecordedRun* reference = record.reference();
+      reference != nullptr && reference->start.model == kMedianOfFlow)
     return;
   std::map<PortId, uint64_t> packets;
   record.for_each_flow(run, [&](const RecordedFlow& row) {
