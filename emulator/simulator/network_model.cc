@@ -111,7 +111,7 @@ NetworkModel::NetworkModel(Network network)
   }
   if (!network_.acknowledgements.empty() ||
       std::ranges::any_of(network_.links, [](const Link& link) { return link.turn.count > 0; }))
-    taken_until_.resize(network_.links.size());
+    ports_.resize(network_.links.size());
 }
 
 /// A connection that returns to a way that it had is the same variable again.
@@ -270,18 +270,28 @@ void NetworkModel::begin(uint32_t connection, Time now) noexcept {
   Flow& flow = flows_[connection];
   const Transfer& transfer = transfers_[flow.head];
   const Bytes size = cost_of(connection, transfer.message.bytes).line;
-  if (const Time turn = take_turn(flow, size, now); turn > now) return wait(connection, turn, now);
+  if (const Time turn = take_turn(connection, size, now); turn > now) return wait(connection, turn, now);
   start(connection, size, now);
 }
 
-Time NetworkModel::take_turn(const Flow& flow, Bytes size, Time now) noexcept {
-  if (taken_until_.empty() || flow.variable == kNone) return now;
-  const LinkId first = ways_[flow.variable].route.links.front().link;
-  const Link& link = network_.links[first.value];
-  Time& taken_until = taken_until_[first.value];
-  const Time turn = std::max(now, taken_until);
-  if (link.turn.count > 0) taken_until = turn + serialization_time(std::min(size, link.turn), link.bandwidth);
+Time NetworkModel::take_turn(uint32_t connection, Bytes size, Time now) noexcept {
+  Flow& flow = flows_[connection];
+  if (ports_.empty() || flow.variable == kNone) return now;
+  flow.port = port_of(flow);
+  Port& port = ports_[flow.port.value];
+  const Time turn = std::max(now, port.taken_until) + std::exchange(port.owed, Duration());
+  const Link& link = network_.links[flow.port.value];
+  port.taken_until = turn;
+  if (link.turn.count > 0) port.taken_until += serialization_time(std::min(size, link.turn), link.bandwidth);
   return turn;
+}
+
+/// The one that it came to, though it may go another way by now.
+void NetworkModel::leave_port(uint32_t connection, Time now) noexcept {
+  const LinkId link = std::exchange(flows_[connection].port, LinkId::invalid());
+  if (!link.valid()) return;
+  Port& port = ports_[link.value];
+  if (--port.begun == 0) port.taken_until = std::max(port.taken_until, now) + std::exchange(port.owed, Duration());
 }
 
 void NetworkModel::wait(uint32_t connection, Time turn, Time now) noexcept {
@@ -293,6 +303,7 @@ void NetworkModel::wait(uint32_t connection, Time turn, Time now) noexcept {
 void NetworkModel::start(uint32_t connection, Bytes size, Time now) noexcept {
   Flow& flow = flows_[connection];
   transfers_[flow.head].first_tx = now;
+  if (flow.port.valid()) ++ports_[flow.port.value].begun;
   flow.remaining = static_cast<__int128>(size.count) * 8 * kPicosecondsPerSecond;
   flow.updated = now;
   if (flow.remaining > 0 && !flow.active) {
@@ -325,6 +336,7 @@ void NetworkModel::complete(uint32_t connection, Time now) noexcept {
   if (std::exchange(flow.waits, false)) return start(connection, cost_of(connection, transfer.message.bytes).line, now);
   flow.head = std::exchange(transfer.next, kNone);
   --flow.queued;
+  leave_port(connection, now);
   transfer.last_tx = now;
   ++transmitted_;
   transfer.delivered = std::max(now + cost_of(connection, transfer.message.bytes).forwarding, flow.last_delivered);
@@ -382,8 +394,12 @@ Event NetworkModel::report_received(uint32_t slot) noexcept {
 void NetworkModel::acknowledge(uint32_t connection, const Transfer& transfer) noexcept {
   const LinkId link = network_.acknowledgements[connection].link;
   if (!link.valid()) return;
-  Time& taken_until = taken_until_[link.value];
-  taken_until = std::max(taken_until, transfer.delivered) + cost_of(connection, transfer.message.bytes).acknowledging;
+  Port& port = ports_[link.value];
+  const Duration time = cost_of(connection, transfer.message.bytes).acknowledging;
+  if (port.begun > 0)
+    port.owed += time;
+  else
+    port.taken_until = std::max(port.taken_until, transfer.delivered) + time;
 }
 
 Event NetworkModel::report_sent(uint32_t slot) noexcept {

@@ -34,7 +34,8 @@ namespace rankwire {
 /// link's rate. From then on it shares the link with those before that have not ended. So messages that fit into a turn
 /// go one by one where nothing further on holds them up, and large ones share the link as if there were no turns. Where
 /// the network has acknowledgements, they go out when a message is delivered, one after the other and before what
-/// begins later at their link; what has begun is not slower for it. Where the network says that connections go another
+/// begins later at their link, or, while messages are under way there, before the next one that begins.
+/// Where the network says that connections go another
 /// way from a time on, they do, with what they have sent: what is on the way arrives, and nothing is sent again. While
 /// a connection has no way it sends nothing. A connection alone on its links is exact to the picosecond; with
 /// contention every change of rate rounds the shares down to whole bit/s. Queues, losses and congestion control do not
@@ -123,9 +124,10 @@ class NetworkModel final : public Transport, public LinkLoads {
     __int128 remaining =
         0;  ///< at `updated`: bits times 10^12, so that rate times picoseconds can be taken off exactly
     Time updated;
-    int64_t rate = 0;     ///< bit/s since `updated`; 0 until the shares are computed
-    bool active = false;  ///< takes part in the sharing
-    bool waits = false;   ///< for the turn of the message at the head of the queue
+    int64_t rate = 0;                 ///< bit/s since `updated`; 0 until the shares are computed
+    bool active = false;              ///< takes part in the sharing
+    bool waits = false;               ///< for the turn of the message at the head of the queue
+    LinkId port = LinkId::invalid();  ///< that this message has come to
     uint32_t head = kNone, tail = kNone, queued = 0;
     uint32_t variable = 0;  ///< of the shares: its present way; kNone: there is none
     uint32_t loads = 0;     ///< messages under way that others carry
@@ -160,8 +162,17 @@ class NetworkModel final : public Transport, public LinkLoads {
   Time next_turn() const noexcept { return turned_ < turns_.size() ? turns_[turned_].at : Time::never(); }
   void enqueue(Time now, const Message& message) noexcept;
   void begin(uint32_t connection, Time now) noexcept;
+  /// A link that is the first of routes.
+  struct Port {
+    Time taken_until;    ///< by turns that were given out, and acknowledgements
+    Duration owed;       ///< acknowledgements that wait for what is under way
+    uint32_t begun = 0;  ///< messages that are under way
+  };
+
+  LinkId port_of(const Flow& flow) const noexcept { return ways_[flow.variable].route.links.front().link; }
   void acknowledge(uint32_t connection, const Transfer& transfer) noexcept;
-  Time take_turn(const Flow& flow, Bytes size, Time now) noexcept;
+  Time take_turn(uint32_t connection, Bytes size, Time now) noexcept;
+  void leave_port(uint32_t connection, Time now) noexcept;
   void wait(uint32_t connection, Time turn, Time now) noexcept;
   void start(uint32_t connection, Bytes size, Time now) noexcept;
   void stop_sharing(uint32_t connection, Time now) noexcept;
@@ -177,11 +188,10 @@ class NetworkModel final : public Transport, public LinkLoads {
   size_t turned_ = 0;        ///< of them
   std::vector<Way> ways_;    ///< by variable: each connection's first one, then those that it turns to
   MaxMin shares_;
-  std::unique_ptr<LinkSharing> sharing_;  ///< by variable; null: nobody asks
-  Time shares_changed_ = Time::never();   ///< when the active flows changed, if the rates do not reflect it yet
-  std::vector<Flow> flows_;               ///< by connection
-  /// By link: when turns that were given out and acknowledgements are over; empty: there are neither.
-  std::vector<Time> taken_until_;
+  std::unique_ptr<LinkSharing> sharing_;   ///< by variable; null: nobody asks
+  Time shares_changed_ = Time::never();    ///< when the active flows changed, if the rates do not reflect it yet
+  std::vector<Flow> flows_;                ///< by connection
+  std::vector<Port> ports_;                ///< by link; empty: there are neither turns nor acknowledgements
   std::vector<uint32_t> flow_of_;          ///< by ConnectionId: place in `flows_`; empty: the same
   UntouchedArray<Transfer> transfers_{0};  ///< a few are in use at once: only those become resident
   uint32_t transfers_used_ = 0, transfers_most_ = 0;
