@@ -68,7 +68,7 @@ class Members {
   Members(const Setup& setup, uint32_t most, const RunControl& control)
       : setup_(setup),
         control_(control),
-        network_(network_with_nics(setup, reference_network(setup))),
+        network_(network_with(Nics::kTurns, setup, reference_network(setup))),
         communication_(mean_communication(setup, network_)),
         operations_(planned_operations(setup.config, setup.workload)),
         patterns_(setup),
@@ -78,8 +78,22 @@ class Members {
   std::exception_ptr run(uint32_t first, uint32_t end, uint32_t threads) {
     return on_threads(threads, end - first, [&](size_t member) { run(first + static_cast<uint32_t>(member)); });
   }
-  std::exception_ptr run_first(uint64_t most_work) {
-    return on_threads(1, 1, [&](size_t) { run(0, most_work); });
+  /// The first, and what NICs do in it and all that follow.
+  std::exception_ptr run_first(uint64_t most_work = UINT64_MAX) {
+    return on_threads(1, 1, [&](size_t) {
+      run(0, most_work);
+      if (!ended_[0] || !has_shared_ports(setup_)) return;
+      std::optional<MemberTimes> in_turn = std::move(ended_[0]);
+      ended_[0].reset();
+      Network with_turns = std::exchange(network_, network_with(Nics::kShare, setup_, reference_network(setup_)));
+      run(0, most_work);
+      nics_ = Nics::kShare;
+      if (ended_[0] && ended_[0]->result.completion < in_turn->result.completion) return;
+      ended_[0].reset();
+      ended_[0].emplace(*std::move(in_turn));
+      network_ = std::move(with_turns);
+      nics_ = Nics::kTurns;
+    });
   }
 
   std::optional<uint64_t> work_of_first() const {
@@ -90,6 +104,7 @@ class Members {
   Ensemble ensemble(std::exception_ptr error) {
     Ensemble ensemble;
     ensemble.error = std::move(error);
+    ensemble.nics = nics_;
     for (uint32_t member = 0; member < ended_.size(); ++member)
       if (ended_[member]) add(ensemble, member, *std::move(ended_[member]));
     return ensemble;
@@ -129,7 +144,8 @@ class Members {
 
   const Setup& setup_;
   const RunControl& control_;
-  const Network network_;
+  Network network_;
+  Nics nics_ = Nics::kTurns;
   const std::vector<Duration> communication_;
   const uint64_t operations_;
   const OperationPatterns patterns_;
@@ -187,7 +203,8 @@ std::unique_ptr<NodeVariation> member_variation(const Setup& setup, uint32_t mem
 
 Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control) {
   Members all(setup, members, control);
-  std::exception_ptr error = all.run(0, members, threads);
+  std::exception_ptr error = all.run_first();
+  if (const std::exception_ptr of_others = all.run(1, members, threads); !error) error = of_others;
   return all.ensemble(std::move(error));
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "emulator/assembly/nic_network.h"
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/setup.h"
 #include "emulator/engine/node_variation.h"
@@ -37,10 +38,11 @@ uint32_t ensemble_members(const Setup& setup);
 /// `network`; of what the rank sends or of what it receives, whichever is longer. 0 where it does not communicate.
 std::vector<Duration> mean_communication(const Setup& setup, const Network& network);
 
-/// The small differences of a member of run_ensemble, which also has turns; the set-up outlives them.
+/// The small differences of a member of run_ensemble; the set-up outlives them.
 std::unique_ptr<NodeVariation> member_variation(const Setup& setup, uint32_t member);
 
 struct Ensemble {
+  Nics nics = Nics::kTurns;       ///< of all of them
   std::vector<uint32_t> members;  ///< those that ended well; all else has one for each
   std::vector<Duration> completions;
   std::vector<std::vector<Duration>> per_rank;  ///< member by member: completion of each rank, by RankId
@@ -48,8 +50,9 @@ struct Ensemble {
   std::exception_ptr error;                     ///< what the first of the members that threw did; null: none has
 };
 
-/// Runs `members` times what the model `flow` runs, over its network_with_nics, each with other small differences,
-/// which follow from the seed of the configuration and the member:
+/// Runs `members` times what the model `flow` runs, over its network with Nics::kTurns, or where ports are shared and
+/// the first member ends earlier with Nics::kShare, over that: packets are no slower than either. Each has other small
+/// differences, which follow from the seed of the configuration and the member:
 ///   - nodes that compute or move data within their rank take their time by a factor of mean 1, normal, with the
 ///     standard deviation kEnsembleDeviation;
 ///   - a rank begins each iteration later than it may by |z| x kEnsembleDeviation of its `mean_communication`, z

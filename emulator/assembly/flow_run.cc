@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "emulator/assembly/execute.h"
-#include "emulator/assembly/nic_network.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/simulator/link_sharing.h"
 #include "emulator/simulator/network_model.h"
@@ -96,7 +95,7 @@ RunResult execute_whole(const Setup& setup, Network network, std::span<const Job
 }  // namespace
 
 Network FlowVariant::network_of(const Setup& setup, Network network) const {
-  return has_nics ? network_with_nics(setup, std::move(network)) : std::move(network);
+  return network_with(nics, setup, std::move(network));
 }
 
 bool may_fold(const Setup& setup, const Network& network) {

@@ -1,6 +1,7 @@
 // The model `flow` of the reference: messages share the links of a network.
 #pragma once
 
+#include "emulator/assembly/nic_network.h"
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/setup.h"
 #include "emulator/engine/node_variation.h"
@@ -13,7 +14,7 @@ namespace rankwire {
 /// How a run of `flow` differs from that of the set-up.
 struct FlowVariant {
   const NodeVariation* variation = nullptr;  ///< of the times of nodes, instead of the set-up's; null: none
-  bool has_nics = false;                     ///< its network is one `network_with_nics`
+  Nics nics = Nics::kIdeal;
 
   /// What it runs over, where the set-up's would run over `network`.
   Network network_of(const Setup& setup, Network network) const;

@@ -34,7 +34,7 @@ class AloneRuns {
       case SimulationFidelity::kTwin:
       case SimulationFidelity::kAstra:
         network_ = variant.network_of(setup, reference_network(setup));
-        if (variant.variation == nullptr && !variant.has_nics && may_fold(setup, network_))
+        if (variant.variation == nullptr && variant.nics == Nics::kIdeal && may_fold(setup, network_))
           folded_ = quotient(setup.workload, setup.plan, network_);
         break;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -75,9 +76,13 @@ void add_acknowledgements(const Setup& setup, Network& network) {
 
 }  // namespace
 
-Network network_with_nics(const Setup& setup, Network network) {
-  add_turns(setup, network);
-  if (setup.config.transport.verb != VerbName::kRead) add_acknowledgements(setup, network);
+bool has_shared_ports(const Setup& setup) {
+  return std::ranges::any_of(are_shared(setup), std::identity());
+}
+
+Network network_with(Nics nics, const Setup& setup, Network network) {
+  if (nics == Nics::kTurns) add_turns(setup, network);
+  if (nics != Nics::kIdeal && setup.config.transport.verb != VerbName::kRead) add_acknowledgements(setup, network);
   return network;
 }
 

@@ -113,9 +113,10 @@ class PreparedRun {
   /// The run that takes the place of `flow`.
   struct MedianRun {
     std::unique_ptr<NodeVariation> variation;  ///< its differences; null: there is none
+    Nics nics = Nics::kIdeal;
     std::vector<JobSpan> jobs;
 
-    FlowVariant variant() const { return {.variation = variation.get(), .has_nics = true}; }
+    FlowVariant variant() const { return {.variation = variation.get(), .nics = nics}; }
   };
   MedianRun record_median(std::span<const CompletedRun> runs, const Ensemble& ensemble, const RunControl& control);
   std::exception_ptr record_jobs_alone(std::span<const CompletedRun> runs, const MedianRun& median, uint32_t threads,

@@ -107,7 +107,7 @@ PreparedRun::MedianRun PreparedRun::record_median(std::span<const CompletedRun> 
   if (!is_measured && !band.is_far(reference->result.completion)) return {};
   const auto median = std::ranges::find(ensemble.completions, band.median) - ensemble.completions.begin();
   const uint32_t member = ensemble.members[static_cast<size_t>(median)];
-  MedianRun run{.variation = member_variation(setup_, member), .jobs = {}};
+  MedianRun run{.variation = member_variation(setup_, member), .nics = ensemble.nics, .jobs = {}};
   RunRecorder::Run record = recorder_->next_run();
   RunResult result = execute_flow(setup_, run.variant(), kMedianOfFlow, record, control);
   if (result.verdict != Verdict::kOk) return {};
@@ -115,7 +115,7 @@ PreparedRun::MedianRun PreparedRun::record_median(std::span<const CompletedRun> 
   if (stretched_) {
     const std::unique_ptr<NodeVariation> variation = member_variation(*stretched_, member);
     RunRecorder::Run stretched = recorder_->next_run();
-    execute_flow(*stretched_, {.variation = variation.get(), .has_nics = true}, kStretchedMedianOfFlow, stretched,
+    execute_flow(*stretched_, {.variation = variation.get(), .nics = run.nics}, kStretchedMedianOfFlow, stretched,
                  control);
   }
   return run;

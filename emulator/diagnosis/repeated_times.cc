@@ -109,7 +109,7 @@ std::optional<TimeSpread> spread_of(std::span<const Duration> times) {
                     .longest = sorted.back(),
                     .deviation = nearest_picosecond(deviation),
                     .variation = mean > 0 ? deviation / mean : 0,
-                    .low = nearest_picosecond(mean - half),
+                    .low = nearest_picosecond(std::max(0.0, mean - half)),
                     .high = nearest_picosecond(mean + half)};
 }
 

@@ -110,6 +110,16 @@ struct LimitTexts {
   std::string unclear;  ///< those of which the generator or the reference cannot tell, kept or not
 };
 
+/// By how much a ratio is longer than its limit allows, where lateness of the generator may explain all of it.
+std::optional<Duration> explained_excess(const RunReader& record, const LimitResult& result) {
+  const RecordedRun* const run = record.emulated();
+  if (result.limit.name != "ratio" || result.is_kept || !result.value || run == nullptr) return std::nullopt;
+  if (run->start.fidelity != Fidelity::kEmulated) return std::nullopt;
+  const double part = (*result.value - result.limit.value) / *result.value;
+  const Duration excess(static_cast<int64_t>(static_cast<double>(run->end.completion.ps) * part));
+  return generator_delay(*run, record.reference()) >= excess ? std::optional(excess) : std::nullopt;
+}
+
 LimitTexts limit_texts(const RunReader& record) {
   const std::optional<Certificate> certificate = record.certificate();
   const double part = certificate ? resolvable_part(*certificate).value_or(0) : 0;
@@ -120,6 +130,9 @@ LimitTexts limit_texts(const RunReader& record) {
                                     result.text, part * 100));
     } else if (is_between(result)) {
       unclear.push_back(fmt::format("{}, of which one end is above the limit and the other is not", result.text));
+    } else if (const std::optional<Duration> excess = explained_excess(record, result)) {
+      unclear.push_back(
+          fmt::format("{}, by {}, which lateness of the generator may explain", result.text, readable(*excess)));
     } else if (!result.is_kept) {
       broken.push_back(result.text);
     }
@@ -327,8 +340,10 @@ std::string explain_fidelity(const RunReader& record) {
   if (run->end.verdict != "ok")
     return fmt::format("the generator kept its schedule as far as the run went (worst stall {})",
                        readable(run->end.counters.worst_stall));
-  return fmt::format("the generator kept its schedule (worst stall {}): the times are those of the network",
-                     readable(run->end.counters.worst_stall));
+  return fmt::format(
+      "the generator kept its schedule (worst stall {}): the times are the network's but for what is given to the "
+      "generator",
+      readable(run->end.counters.worst_stall));
 }
 
 std::vector<std::string> all_warnings(const RunReader& record) {

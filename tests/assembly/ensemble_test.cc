@@ -99,7 +99,7 @@ TEST_F(EnsembleTest, IsThereByItselfUnlessItsMessagesAloneAreTooMany) {
 
 TEST_F(EnsembleTest, HasAsManyMembersByItselfAsItMayCost) {
   const auto variation = member_variation(setup_, 0);
-  const Network network = network_with_nics(setup_, reference_network(setup_));
+  const Network network = network_with(Nics::kTurns, setup_, reference_network(setup_));
   const auto member = run_unrecorded(setup_, {.label = "first", .variation = variation.get()}, network, {stop_});
   const uint64_t work = member->work;
   EXPECT_GT(work, 4 * NetworkModel::kWorkOfMessage);

@@ -52,7 +52,8 @@ class NicNetworkTest : public ::testing::Test {
     return run_unrecorded(setup, {.label = "shared"}, reference_network(setup), {stop_})->completion;
   }
   Duration in_turn(const rankwire::Setup& setup) const {
-    return run_unrecorded(setup, {.label = "in turn"}, network_with_nics(setup, reference_network(setup)), {stop_})
+    return run_unrecorded(setup, {.label = "in turn"}, network_with(Nics::kTurns, setup, reference_network(setup)),
+                          {stop_})
         ->completion;
   }
   /// Packets of the twin take as long.
@@ -112,7 +113,7 @@ TEST_F(NicNetworkTest, AreThoseOfChannelsToo) {
 TEST_F(NicNetworkTest, HaveNoTurnsAtPortsOfOneRank) {
   rankwire::Setup setup;
   prepare(setup, config(8 << 10, "{count: 4, npus: 1, nics: 1}", 4), folder_.path());
-  const Network network = network_with_nics(setup, reference_network(setup));
+  const Network network = network_with(Nics::kTurns, setup, reference_network(setup));
   EXPECT_TRUE(std::ranges::all_of(network.links, [](const Link& link) { return link.turn.count == 0; }));
 }
 
@@ -131,7 +132,7 @@ TEST_F(NicNetworkTest, AcknowledgeNoResponses) {
   reads.transport.verb = VerbName::kRead;
   rankwire::Setup setup;
   prepare(setup, reads, folder_.path());
-  EXPECT_TRUE(network_with_nics(setup, reference_network(setup)).acknowledgements.empty());
+  EXPECT_TRUE(network_with(Nics::kTurns, setup, reference_network(setup)).acknowledgements.empty());
 }
 
 }  // namespace

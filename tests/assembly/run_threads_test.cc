@@ -138,10 +138,11 @@ TEST_F(RunThreads, WhoLooksOnIsToldByAllThreads) {
                                          at_work.erase(run.label);
                                        });
                                      }});
-  // Without failures for the jobs, and for what disturbs the run as a whole.
-  EXPECT_THAT(labels,
-              UnorderedElementsAre("twin", "reference", "alpha_beta", "a alone", "b alone", "c alone",
-                                   "without failures", "without failures", "ensemble 1 of 2", "ensemble 2 of 2"));
+  // Without failures for the jobs, and for what disturbs the run as a whole; the first member with turns at ports and
+  // without.
+  EXPECT_THAT(labels, UnorderedElementsAre("twin", "reference", "alpha_beta", "a alone", "b alone", "c alone",
+                                           "without failures", "without failures", "ensemble 1 of 2", "ensemble 1 of 2",
+                                           "ensemble 2 of 2"));
   EXPECT_LE(most, 4u);
   EXPECT_TRUE(at_work.empty());
 }

@@ -164,7 +164,8 @@ class Gates(PipelineTest):
 class Schemas(PipelineTest):
     def test_summaries_are_valid(self):
         repeated = self.CONFIG | {"ports": {"count": 4, "device": "ring", "rate": "1Gbps"},
-                                  "hosts": {"count": 4, "npus": 2}, "run": {"repeat": 2}}  # fmt: skip
+                                  "hosts": {"count": 4, "npus": 2}, "run": {"repeat": 2},
+                                  "limits": {"ratio": 10**6}}  # fmt: skip
         for verb, config, arguments, status in (
             ("simulate", self.CONFIG, (), OK),
             ("simulate", self.CONFIG | {"record": {"causes": True}}, ("--twin",), OK),
