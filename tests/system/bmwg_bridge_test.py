@@ -121,6 +121,31 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
         self.assertGreater(values["JCT overhead of the failure"], 50)
         self.assertGreater(values["calls that came to their end"], 5)
 
+    def link_failure(self, hooks, **parameters):
+        """The test with other hooks than those of the cables."""
+        command = self.suite_of_cables(**parameters)
+        file = self.folder / "suite.yaml"
+        suite = json.loads(file.read_text(encoding="utf-8"))
+        file.write_text(json.dumps(suite | {"hooks": {name: hook or suite["hooks"][name] for name, hook in hooks.items()}}),
+                        encoding="utf-8")  # fmt: skip
+        process = rankwire(*command, prefix=self.inside())
+        (case,) = json.loads((self.folder / "out/suite.json").read_text(encoding="utf-8"))["cases"]
+        self.assertEqual((process.returncode, case["verdict"]), (INCONCLUSIVE, "inconclusive"), case["reason"])
+        return case
+
+    def test_a_cable_that_nothing_mends_is_pulled_once(self):
+        # Of 5 ms each: all have ended before the hook has.
+        case = self.link_failure({"link_down": None}, iterations=5)
+        self.assertEqual([folder.name for folder in (self.folder / "out/cases/T7.link_failure").glob("failure*/")], ["failure"])
+        self.assertRegex(case["reason"], "all calls had ended before the hook `link_down` had|the generator may have set")
+        if (self.folder / "pulled").exists():
+            self.assertIn("the cable stays pulled: there is no hook `link_up`", "".join(case["anomalies"]))
+
+    def test_a_hook_that_pulls_nothing_is_no_pass(self):
+        # Of 5 ms each, so that the run outlasts the 200 ms and more until the record tells that a third has ended.
+        case = self.link_failure({"link_down": "true", "link_up": "true"}, iterations=400)
+        self.assertRegex(case["reason"], "was a cable pulled that carries the traffic|the generator may have set")
+
     def test_a_cable_is_mended_when_the_test_is_interrupted(self):
         with start(*self.suite_of_cables(iterations=300), prefix=self.inside()) as process:
             end = time.monotonic() + 60
