@@ -96,7 +96,8 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
         suite = {"name": "x", "base": "base.yaml",
                  "hooks": {"link_down": self.hook("down", f"{command} set x0 down", "sleep 0.05", f"{command} set y0 up",
                                                   f"touch {self.folder}/pulled"),
-                           "link_up": self.hook("up", f"{command} set y0 down", f"{command} set x0 up")},
+                           "link_up": self.hook("up", f"touch {self.folder}/mending", "sleep 0.5", f"{command} set y0 down",
+                                                f"{command} set x0 up")},
                  "tests": [{"select": "T7.link_failure", "size": "16KiB"} | parameters]}  # fmt: skip
         for name, document in (("base", base), ("suite", suite)):
             (self.folder / f"{name}.yaml").write_text(json.dumps(document), encoding="utf-8")
@@ -167,3 +168,9 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
 
 if __name__ == "__main__":
     unittest.main()
+            # A second one, as `timeout` sends, while the cable is being mended.
+            while time.monotonic() < end and not (self.folder / "mending").exists():
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+        for report in ("suite.md", "junit.xml"):
+            self.assertTrue((self.folder / "out" / report).exists(), report)
