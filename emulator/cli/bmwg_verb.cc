@@ -293,7 +293,8 @@ int run_tests(const BmwgRequest& request) {
                           .title = "IETF BMWG benchmarks of AI fabrics: " + session.suite.name,
                           .standard = std::filesystem::path("runs") / session.suite.name,
                           .properties = properties_of(request, session),
-                          .kpis = std::move(kpis)},
+                          .kpis = std::move(kpis),
+                          .catalogue = std::move(catalogue)},
                          request.run);
 }
 
@@ -331,3 +332,5 @@ void add_bmwg_verb(CLI::App& app, BmwgRequest& request, bool& quiet, int& status
 }
 
 }  // namespace rankwire
+  std::vector<std::string> catalogue;
+  for (const BmwgTest& test : bmwg_catalogue()) catalogue.emplace_back(test.id);

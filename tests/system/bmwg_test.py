@@ -250,14 +250,14 @@ class Bmwg(RankwireTest):
 
     def test_force_leaves_nothing_of_what_was_there(self):
         out = self.folder / "out"
-        for left in ("cases/T1.burst/old", "collective.csv", "report.html", "run.sqlite", "mine.txt"):
+        for left in ("cases/T1.burst/old", "cases/mine/keep", "collective.csv", "report.html", "run.sqlite", "mine.txt"):
             (out / left).parent.mkdir(parents=True, exist_ok=True)
             (out / left).write_text("x", encoding="utf-8")
         process, _ = self.run_suite(self.suite("dut: S9 of Acme\n"), "--twin", "--only", "T2.*", "--force")
         self.assertEqual(process.returncode, INCONCLUSIVE, process.stderr)
         self.assertEqual(sorted(path.name for path in out.iterdir()),
                          ["cases", "junit.xml", "mine.txt", "suite.html", "suite.json", "suite.md"])  # fmt: skip
-        self.assertEqual(list((out / "cases").iterdir()), [])
+        self.assertEqual([str(path.relative_to(out)) for path in (out / "cases").rglob("*")], ["cases/mine", "cases/mine/keep"])
         report = (out / "suite.md").read_text(encoding="utf-8")
         self.assertIn("S9 of Acme", report)
         self.assertIn("## Host configuration", report)
