@@ -9,6 +9,7 @@
 #include "emulator/bmwg/formulas.h"
 #include "emulator/bmwg/mirror.h"
 #include "emulator/bmwg/outcome.h"
+#include "emulator/bmwg/needs.h"
 
 namespace rankwire {
 namespace {
@@ -140,7 +141,11 @@ std::vector<BmwgTest> bmwg_balancing_tests() {
        [](const BmwgBench& bench, const BmwgParameters& p) { return 2 * seconds_of_balancing(bench, p); },
        ecmp,
        nullptr,
-       kOrder},
+       kOrder,
+       1,
+       "",
+       nullptr,
+       refuses_no_load},
       {"T4.flowlet",
        "dynamic load balancing (flowlet)",
        "the same, where the device moves flows after gaps",
@@ -154,7 +159,11 @@ std::vector<BmwgTest> bmwg_balancing_tests() {
          strategy(bench, parameters, outcome, "flowlet", false);
        },
        nullptr,
-       kOrder},
+       kOrder,
+       1,
+       "",
+       nullptr,
+       refuses_no_load},
       {"T4.spray",
        "packet spraying",
        "the same, where the device spreads packets one by one",
@@ -168,7 +177,11 @@ std::vector<BmwgTest> bmwg_balancing_tests() {
          strategy(bench, parameters, outcome, "packet", true);
        },
        nullptr,
-       kOrder},
+       kOrder,
+       1,
+       "",
+       nullptr,
+       refuses_no_load},
   };
 }
 

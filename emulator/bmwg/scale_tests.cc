@@ -263,6 +263,14 @@ std::string lacks_cables(const BmwgBench& bench, const BmwgParameters& parameter
   return lacks_two_ranks(bench, parameters);
 }
 
+std::optional<RefusedValue> refuses_few_calls(const BmwgBench&, const BmwgParameters& parameters) {
+  const uint32_t calls = parameters.count("iterations");
+  if (calls >= kLeastCalls) return std::nullopt;
+  return RefusedValue{"iterations", fmt::format("{}: it takes {} or more, since the first call does not count and a "
+                                                "steady state is of two",
+                                                calls, kLeastCalls)};
+}
+
 double seconds_of_scales(const BmwgBench& bench, const BmwgParameters& p) {
   double sum = 0;
   for (const uint32_t ranks : p.counts("accelerators"))
@@ -309,7 +317,10 @@ std::vector<BmwgTest> bmwg_scale_tests() {
        link_failure,
        ranks_that_fit,
        "",
-       kElementBytes},
+       kElementBytes,
+       "",
+       nullptr,
+       refuses_few_calls},
       {"T8.soak",
        "sustained load",
        "AllReduces and AllToAlls in turn, sampled",
@@ -325,7 +336,10 @@ std::vector<BmwgTest> bmwg_scale_tests() {
        soak,
        ranks_that_fit,
        "",
-       kElementBytes},
+       kElementBytes,
+       "",
+       nullptr,
+       refuses_empty_parts},
   };
 }
 

@@ -198,6 +198,7 @@ int list_tests(const BmwgRequest& request) {
     } else {
       fmt::print("{:<18} {}{}{}\n", test.id, test.title, *test.needs == 0 ? "" : fmt::format("; needs {}", test.needs),
                  *test.mirrored == 0 ? "" : fmt::format("; asks the hook `mirror` for {}", test.mirrored));
+  if (made.lacks.empty()) check_values(test, session.suite, bench, parameters);
     }
   }
   if (request.run.json) {

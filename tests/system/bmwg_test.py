@@ -421,6 +421,15 @@ class Bmwg(RankwireTest):
             process = rankwire("bmwg", command, suite, *(("--out", self.folder / "out") if command == "run" else ()))
             self.assert_one_line_error(process, USAGE, "suite.yaml:5: sizes: 7 B of T5.all_reduce is not a whole number of "
                                        "elements of 4 B (float)")  # fmt: skip
+        # 8 accelerators are the most of --quick that there are NPUs for, with an element of 4 B each.
+        for test, value, why in (("T5.all_to_all", "sizes: [64KiB, 4B]", "sizes of T5.all_to_all: 4B: each of 8 accelerators has"),
+                                 ("T5.all_gather", "sizes: 28B", "takes 32 B"), ("T8.soak", "size: 4B", "takes 32 B"),
+                                 ("T7.link_failure", "iterations: 2", "iterations of T7.link_failure: 2: it takes 3 or more"),
+                                 ("T1.latency", "load: 0%", "load of T1.latency: 0 %: it takes traffic"),
+                                 ("T4.ecmp", "load: 0%", "load of T4.ecmp: 0 %"),
+                                 ("I.contention", "loads: [50%, 0%]", "loads of I.contention: 0 %")):  # fmt: skip
+            process = rankwire("bmwg", "plan", self.suite(f"tests:\n  - select: {test}\n    {value}\n"), "--quick")
+            self.assert_one_line_error(process, USAGE, "suite.yaml:5: ", why)
         process = rankwire("bmwg", "plan", self.suite("set: {transport.mtv: 1024B}\n"))
         self.assert_one_line_error(process, USAGE, "transport.mtu")
         self.assertFalse((self.folder / "out").exists())
