@@ -14,19 +14,14 @@
 namespace rankwire {
 namespace {
 
-using Json = nlohmann::ordered_json;
+constexpr Bytes kMessage(64 << 10);
 
-/// `links` of what the command `counters` prints: {"links": {"leaf0 Ethernet1": bytes sent, ...}}.
-LinkBytes counted_links(const Json& counters) {
-  LinkBytes bytes;
-  const auto links = counters.find("links");
-  if (links == counters.end() || !links->is_object())
-    fail_run("counters: prints no object 'links' with the bytes that each has sent");
-  for (const auto& [name, value] : links->items()) {
-    if (!value.is_number()) fail_run("counters: links: {} is no number", name);
-    bytes[name] = value.get<double>();
-  }
-  return bytes;
+/// Long enough for so many messages of a pair of ports, of which those that are under way at the end have not arrived.
+Duration length_of(const BmwgBench& bench, const BmwgParameters& parameters) {
+  constexpr double kLeastMessages = 50;
+  const double seconds =
+      kLeastMessages * 8 * static_cast<double>(kMessage.count) / (bench.rate() * parameters.share("load"));
+  return std::max(parameters.duration("duration"), Duration(static_cast<int64_t>(std::min(seconds * 1e12, 8e17))));
 }
 
 /// Traffic that every port sends to one on another leaf, with so many queue pairs of each pair.
@@ -39,11 +34,11 @@ BmwgMeasurement spread(BmwgBench& bench, const BmwgParameters& parameters, const
   const bool is_embedded = bench.is_embedded();
   const LinkBytes before = is_embedded ? LinkBytes() : counted_links(bench.counters());
   const MirrorLook mirror(bench);
-  BmwgMeasurement run =
-      bench.measure_flows(name,
-                          fmt::format("{{name: load, pattern: pairs, from: [{}], to: [{}], size: 64KiB, rate: {}bps}}",
-                                      from, to, static_cast<int64_t>(bench.rate() * parameters.share("load"))),
-                          parameters.duration("duration"), std::move(settings));
+  BmwgMeasurement run = bench.measure_flows(
+      name,
+      fmt::format("{{name: load, pattern: pairs, from: [{}], to: [{}], size: {}B, rate: {}bps}}", from, to,
+                  kMessage.count, static_cast<int64_t>(bench.rate() * parameters.share("load"))),
+      length_of(bench, parameters), std::move(settings));
   mirrored = mirror.since();
   links = is_embedded ? bench.uplinks(run) : counted_links(bench.counters());
   for (const auto& [link, bytes] : before) links[link] -= bytes;
@@ -118,8 +113,8 @@ void strategy(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& o
   outcome.add(std::move(curve));
 }
 
-double seconds_of_balancing(const BmwgBench&, const BmwgParameters& p) {
-  return static_cast<double>(p.counts("queue_pairs").size()) * static_cast<double>(p.duration("duration").ps) * 1e-12;
+double seconds_of_balancing(const BmwgBench& bench, const BmwgParameters& p) {
+  return static_cast<double>(p.counts("queue_pairs").size()) * static_cast<double>(length_of(bench, p).ps) * 1e-12;
 }
 
 constexpr const char* kCounted = "of a device that is not embedded: the hook `counters`, which prints bytes by link";
