@@ -6,10 +6,11 @@
 #include <optional>
 
 #include "emulator/bmwg/catalogue.h"
+#include "emulator/bmwg/counted_links.h"
 #include "emulator/bmwg/formulas.h"
 #include "emulator/bmwg/mirror.h"
-#include "emulator/bmwg/outcome.h"
 #include "emulator/bmwg/needs.h"
+#include "emulator/bmwg/outcome.h"
 
 namespace rankwire {
 namespace {
@@ -32,7 +33,7 @@ BmwgMeasurement spread(BmwgBench& bench, const BmwgParameters& parameters, const
   const std::string from = bench.port_names(0, n), to = bench.port_names(n / 2, n);
   settings.push_back(fmt::format("transport.queue_pairs={}", queue_pairs));
   const bool is_embedded = bench.is_embedded();
-  const LinkBytes before = is_embedded ? LinkBytes() : counted_links(bench.counters());
+  const LinkBytes before = is_embedded ? LinkBytes() : counted_links(bench.counters(), bench.hook_text("counters"));
   const MirrorLook mirror(bench);
   BmwgMeasurement run = bench.measure_flows(
       name,
@@ -40,16 +41,22 @@ BmwgMeasurement spread(BmwgBench& bench, const BmwgParameters& parameters, const
                   kMessage.count, static_cast<int64_t>(bench.rate() * parameters.share("load"))),
       length_of(bench, parameters), std::move(settings));
   mirrored = mirror.since();
-  links = is_embedded ? bench.uplinks(run) : counted_links(bench.counters());
-  for (const auto& [link, bytes] : before) links[link] -= bytes;
+  if (is_embedded) {
+    links = bench.uplinks(run);
+  } else {
+    const std::string hook = bench.hook_text("counters");
+    links = counted_since(before, counted_links(bench.counters(), hook), hook);
+  }
   return run;
 }
 
 std::string lacks_seen_links(const BmwgBench& bench, const BmwgParameters&) {
   if (bench.ports() < 4) return "it takes four ports or more";
   if (bench.is_embedded()) return bench.has_fabric() ? "" : "one switch has no parallel paths (fabric)";
-  return bench.has_hook("counters") ? ""
-                                    : "the device's links are counted by the hook `counters`, which there is none of";
+  return bench.has_hook("counters")
+             ? ""
+             : "the device's links are counted by the hook `counters`, which there is none of, or "
+               "not with --twin";
 }
 
 void add_balance(BmwgOutcome& outcome, const BmwgMeasurement& run, const LinkBytes& links, const std::string& subject,

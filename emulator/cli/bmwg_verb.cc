@@ -106,9 +106,8 @@ struct BmwgSession {
       : suite(std::move(read)),
         base(load_base(suite)),
         runner([twin = request.twin](const BmwgRun& run) { return run_process(run, twin); }) {
-    // In virtual time no traffic is there that a cable could be missed by.
-    if (request.twin)
-      for (const char* const hook : {"link_down", "link_up"}) suite.hooks.erase(hook);
+    // In virtual time no device has any traffic, and what one counts and does is none of the twin's.
+    if (request.twin) suite.hooks.swap(unasked);
   }
 
   BmwgSuite suite;
@@ -118,6 +117,7 @@ struct BmwgSession {
 
 /// What `--quick` scales down is told apart from what the suite has of its own.
 std::string parameters_text(const BmwgParameters& parameters, bool quick) {
+  std::map<std::string, std::string> unasked;  ///< hooks of the lab
   if (!quick) return parameters.text();
   const std::string scaled = parameters.text(false), own = parameters.text(true);
   return fmt::format("{}{}{}{}{}", scaled.empty() ? "" : "scaled down by --quick: ", scaled,
@@ -129,6 +129,47 @@ std::string mirror_text(const BmwgTest& test, const BmwgBench& bench) {
   if (*test.mirrored == 0) return {};
   return fmt::format("{} by the hook `mirror`{}", test.mirrored,
                      bench.has_hook("mirror") ? ", before and after each run" : ": not seen, there is none");
+}
+
+/// The ports' network interfaces as they are before a test.
+std::vector<DevicePresence> interfaces_of(const RunConfig& base) {
+  std::vector<DevicePresence> interfaces;
+  for (const PortConfig& port : base.ports)
+    if (!port.embedded() && !port.is_rdma_device() && !vdev_value(port.device, "iface").empty())
+      interfaces.emplace_back(port.device);
+  return interfaces;
+}
+
+/// Carries out a test during which a port may vanish: it says nothing about the device under test, whatever the other
+/// ports saw.
+CaseOutcome carry_out_on(const std::vector<DevicePresence>& interfaces, const std::function<CaseOutcome()>& test) {
+  CaseOutcome outcome;
+  try {
+    outcome = test();
+  } catch (const std::exception& error) {
+    outcome = CaseOutcome::error(error.what());
+  }
+  for (const DevicePresence& interface : interfaces) {
+    const std::string absence = interface.absence();
+    if (absence.empty()) continue;
+    outcome.reason = outcome.reason.empty() ? absence : fmt::format("{}; {}", absence, outcome.reason);
+    outcome.verdict = CaseVerdict::kError;
+    break;
+  }
+  return outcome;
+}
+
+/// What a test would have been told by hooks that are not asked; empty: nothing.
+std::string unasked_text(const BmwgTest& test, const BmwgSession& session, const BmwgBench& bench) {
+  std::vector<std::string> names;
+  const std::string_view needs = test.needs;
+  // Of embedded switches the counters of links are known without it.
+  const bool is_counted = !needs.starts_with(kOfDevices) || !bench.is_embedded();
+  if (is_counted && needs.find("`counters`") != needs.npos && session.unasked.contains("counters"))
+    names.emplace_back("`counters`");
+  if (*test.mirrored != 0 && session.unasked.contains("mirror")) names.emplace_back("`mirror`");
+  if (names.empty()) return {};
+  return fmt::format("--twin asks no device, so that what {} would have told is left out", fmt::join(names, " and "));
 }
 
 /// A test of the catalogue as the suite has it.
@@ -151,7 +192,9 @@ TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   made.lacks = test.lacks(bench, parameters);
   const std::string cut = made.lacks.empty() ? fit_accelerators(test, bench, parameters) : "";
   // Embedded switches tell by themselves what a mirrored port would.
-  const std::string mirror = bench.is_embedded() && !bench.has_hook("mirror") ? "" : mirror_text(test, bench);
+  const bool is_mirrored = bench.has_hook("mirror") || (!bench.is_embedded() && !session.unasked.contains("mirror"));
+  const std::string mirror = is_mirrored ? mirror_text(test, bench) : "";
+  const std::string unasked = unasked_text(test, session, bench);
   const std::string values = parameters_text(parameters, quick);
   made.stimulus =
       values.empty() ? test.stimulus : fmt::format("{} ({}{})", test.stimulus, values, cut.empty() ? "" : "; " + cut);
@@ -160,10 +203,13 @@ TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
     made.duration = std::chrono::milliseconds(static_cast<int64_t>(test.seconds(bench, parameters) * 1000));
   // A machine that others use, or a device that stands still again and again, ends a test and not the suite.
   const std::chrono::milliseconds allowed = 10 * made.duration + std::chrono::minutes(5);
-  made.run = [bench_for, &test, parameters, allowed, lacks = made.lacks, cut](const CaseContext& context) {
+  made.run = [bench_for, base, &test, parameters, allowed, lacks = made.lacks, cut, unasked,
+              twin = session.twin](const CaseContext& context) {
     if (!lacks.empty()) return CaseOutcome::skipped(lacks);
     BmwgBench used = bench_for(context, allowed);
-    CaseOutcome outcome = carry_out(test, used, parameters);
+    const std::vector<DevicePresence> interfaces = twin ? std::vector<DevicePresence>() : interfaces_of(*base);
+    CaseOutcome outcome = carry_out_on(interfaces, [&] { return carry_out(test, used, parameters); });
+    if (!unasked.empty()) outcome.anomalies.insert(outcome.anomalies.begin(), unasked);
     // Of a list the test itself says what it left out.
     if (test.ranks != nullptr && !cut.empty()) outcome.anomalies.insert(outcome.anomalies.begin(), cut);
     return outcome;
