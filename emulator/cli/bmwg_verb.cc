@@ -5,6 +5,9 @@
 
 #include <chrono>
 #include <csignal>
+#include <exception>
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -14,6 +17,8 @@
 #include "base/child_process.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "dataplane/dpdk/presence.h"
+#include "dataplane/dpdk/vdev.h"
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/kpis.h"
 #include "emulator/cli/host_facts.h"
@@ -105,30 +110,25 @@ struct BmwgSession {
   BmwgSession(const BmwgRequest& request, BmwgSuite read)
       : suite(std::move(read)),
         base(load_base(suite)),
+        twin(request.twin),
         runner([twin = request.twin](const BmwgRun& run) { return run_process(run, twin); }) {
     // In virtual time no device has any traffic, and what one counts and does is none of the twin's.
     if (request.twin) suite.hooks.swap(unasked);
   }
 
   BmwgSuite suite;
+  std::map<std::string, std::string> unasked;  ///< hooks of the lab
   RunConfig base;
+  bool twin;
   BmwgRunner runner;
 };
 
 /// What `--quick` scales down is told apart from what the suite has of its own.
 std::string parameters_text(const BmwgParameters& parameters, bool quick) {
-  std::map<std::string, std::string> unasked;  ///< hooks of the lab
   if (!quick) return parameters.text();
   const std::string scaled = parameters.text(false), own = parameters.text(true);
   return fmt::format("{}{}{}{}{}", scaled.empty() ? "" : "scaled down by --quick: ", scaled,
                      scaled.empty() || own.empty() ? "" : "; ", own.empty() ? "" : "of the suite: ", own);
-}
-
-/// What a test is told to ask of the device's mirrored port; empty: nothing.
-std::string mirror_text(const BmwgTest& test, const BmwgBench& bench) {
-  if (*test.mirrored == 0) return {};
-  return fmt::format("{} by the hook `mirror`{}", test.mirrored,
-                     bench.has_hook("mirror") ? ", before and after each run" : ": not seen, there is none");
 }
 
 /// The ports' network interfaces as they are before a test.
@@ -172,6 +172,13 @@ std::string unasked_text(const BmwgTest& test, const BmwgSession& session, const
   return fmt::format("--twin asks no device, so that what {} would have told is left out", fmt::join(names, " and "));
 }
 
+/// What a test is told to ask of the device's mirrored port; empty: nothing.
+std::string mirror_text(const BmwgTest& test, const BmwgBench& bench) {
+  if (*test.mirrored == 0) return {};
+  return fmt::format("{} by the hook `mirror`{}", test.mirrored,
+                     bench.has_hook("mirror") ? ", before and after each run" : ": not seen, there is none");
+}
+
 /// A test of the catalogue as the suite has it.
 TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   BmwgParameters parameters = parameters_of(test, session.suite, quick);
@@ -191,6 +198,7 @@ TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   check_sizes(test, session.suite, bench);
   made.lacks = test.lacks(bench, parameters);
   const std::string cut = made.lacks.empty() ? fit_accelerators(test, bench, parameters) : "";
+  if (made.lacks.empty()) check_values(test, session.suite, bench, parameters);
   // Embedded switches tell by themselves what a mirrored port would.
   const bool is_mirrored = bench.has_hook("mirror") || (!bench.is_embedded() && !session.unasked.contains("mirror"));
   const std::string mirror = is_mirrored ? mirror_text(test, bench) : "";
@@ -244,7 +252,6 @@ int list_tests(const BmwgRequest& request) {
     } else {
       fmt::print("{:<18} {}{}{}\n", test.id, test.title, *test.needs == 0 ? "" : fmt::format("; needs {}", test.needs),
                  *test.mirrored == 0 ? "" : fmt::format("; asks the hook `mirror` for {}", test.mirrored));
-  if (made.lacks.empty()) check_values(test, session.suite, bench, parameters);
     }
   }
   if (request.run.json) {
@@ -335,6 +342,8 @@ int run_tests(const BmwgRequest& request) {
   ask_about_ports(request, session.base);
   SuiteKpis kpis;
   for (const TestCase& test : cases) kpis[test.id] = measured_names_of(test.id);
+  std::vector<std::string> catalogue;
+  for (const BmwgTest& test : bmwg_catalogue()) catalogue.emplace_back(test.id);
   return run_suite_cases(cases,
                          {.name = "bmwg",
                           .title = "IETF BMWG benchmarks of AI fabrics: " + session.suite.name,
@@ -379,5 +388,3 @@ void add_bmwg_verb(CLI::App& app, BmwgRequest& request, bool& quiet, int& status
 }
 
 }  // namespace rankwire
-  std::vector<std::string> catalogue;
-  for (const BmwgTest& test : bmwg_catalogue()) catalogue.emplace_back(test.id);

@@ -67,6 +67,26 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
         for test in ("T8.soak", "I.kv_transfer"):
             self.assertIn("there is no network interface rw0", cases[test]["reason"])
 
+    def test_a_port_that_vanishes_during_a_run_is_named(self):
+        suite = {"name": "x", "base": "base.yaml", "tests": [{"select": "I.kv_transfer", "sizes": "64KiB", "duration": "4s"}]}
+        base = {"name": "x"} | self.base()
+        base["transport"] |= {"timeout": 12, "retry_count": 1}
+        for name, document in (("base", base), ("suite", suite)):
+            (self.folder / f"{name}.yaml").write_text(json.dumps(document), encoding="utf-8")
+        out = self.folder / "out"
+        with start("bmwg", "run", self.folder / "suite.yaml", "--quick", "--yes", "--only=I.kv_transfer", "--out", out,
+                   prefix=self.inside()) as process:  # fmt: skip
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not list(out.glob("cases/I.kv_transfer/*/run.sqlite")):
+                time.sleep(0.02)
+            time.sleep(1)
+            ip("-n", self.near, "link", "delete", "rw3")
+            process.communicate(timeout=120)
+        self.assertEqual(process.returncode, FAILED)
+        (case,) = json.loads((out / "suite.json").read_text(encoding="utf-8"))["cases"]
+        self.assertEqual(case["verdict"], "error", case["reason"])
+        self.assertIn("there is no network interface rw3 any more", case["reason"])
+
     def hook(self, name, *commands):
         file = self.folder / name
         file.write_text("#!/bin/sh -e\n" + "".join(f"{command}\n" for command in commands), encoding="utf-8")
@@ -153,10 +173,16 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
             while time.monotonic() < end and not (self.folder / "pulled").exists():
                 time.sleep(0.02)
             process.send_signal(signal.SIGINT)
+            # A second one, as `timeout` sends, while the cable is being mended.
+            while time.monotonic() < end and not (self.folder / "mending").exists():
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
             process.communicate(timeout=60)
         self.assertEqual(process.returncode, FAILED)
         self.assertTrue((self.folder / "pulled").exists())
         self.assert_mended()
+        for report in ("suite.md", "junit.xml"):
+            self.assertTrue((self.folder / "out" / report).exists(), report)
 
     def assert_soak_was_seen(self, case):
         """Each sample's traffic has crossed the device."""
@@ -168,9 +194,3 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
 
 if __name__ == "__main__":
     unittest.main()
-            # A second one, as `timeout` sends, while the cable is being mended.
-            while time.monotonic() < end and not (self.folder / "mending").exists():
-                time.sleep(0.02)
-            process.send_signal(signal.SIGINT)
-        for report in ("suite.md", "junit.xml"):
-            self.assertTrue((self.folder / "out" / report).exists(), report)
