@@ -167,7 +167,10 @@ void require_verdict_word(const Gate& gate) {
   if (std::ranges::find(known, gate.bound) != known.end()) return;
   std::string lower = gate.bound;
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const std::string nearest = nearest_name(lower, known);
+  // "failed", "skip".
+  const auto is_part = [&](const std::string& word) { return lower.starts_with(word) || word.starts_with(lower); };
+  const auto meant = std::ranges::find_if(known, is_part);
+  const std::string nearest = meant != known.end() ? *meant : nearest_name(lower, known);
   fail_input("{}: '{}' is no verdict of {}; {}", gate.origin, gate.bound, is_of_suite ? "a suite" : "a test",
              nearest.empty() ? fmt::format("it is one of {}", fmt::join(known, ", "))
                              : fmt::format("did you mean '{}'?", nearest));
