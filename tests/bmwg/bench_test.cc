@@ -32,8 +32,8 @@ class BmwgBenchTest : public ::testing::Test {
     std::ofstream(run.folder / "summary.json") << summary_;
     return std::string();
   };
-  const BmwgSuite suite_;
-  const RunConfig base_;
+  const BmwgSuite suite_{};
+  const RunConfig base_{};
   const std::atomic<bool> interrupted_{false};
   const CaseContext context_{folder_.path(), interrupted_};
 };
