@@ -1,7 +1,6 @@
 #include "emulator/suite/suite_gates.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 
 #include "base/error.h"
 #include "emulator/input/nearest_key.h"
+#include "emulator/suite/gate_words.h"
 #include "emulator/suite/metric_path.h"
 #include "emulator/suite/suite_sections.h"
 
@@ -155,27 +155,6 @@ std::optional<GatedFamily> family_of(std::string_view path) {
   return GatedFamily{std::string(tests), std::string(path.substr(dot + 1))};
 }
 
-/// Of a gate on how a test or the suite has ended: a word that is none would be unlike every verdict.
-void require_verdict_word(const Gate& gate) {
-  constexpr std::string_view kVerdict = "verdict";
-  if (!gate.is_word || !std::string_view(gate.path).ends_with(kVerdict)) return;
-  const bool is_of_suite = gate.path == kVerdict;
-  if (!is_of_suite && !gate.path.ends_with(".verdict")) return;
-  std::vector<std::string> known;
-  for (const CaseVerdict verdict : kCaseVerdicts) known.emplace_back(name_of(verdict));
-  if (is_of_suite) known = {"pass", "fail", "inconclusive", "interrupted", "nothing tested"};
-  if (std::ranges::find(known, gate.bound) != known.end()) return;
-  std::string lower = gate.bound;
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  // "failed", "skip".
-  const auto is_part = [&](const std::string& word) { return lower.starts_with(word) || word.starts_with(lower); };
-  const auto meant = std::ranges::find_if(known, is_part);
-  const std::string nearest = meant != known.end() ? *meant : nearest_name(lower, known);
-  fail_input("{}: '{}' is no verdict of {}; {}", gate.origin, gate.bound, is_of_suite ? "a suite" : "a test",
-             nearest.empty() ? fmt::format("it is one of {}", fmt::join(known, ", "))
-                             : fmt::format("did you mean '{}'?", nearest));
-}
-
 std::string without_digits(std::string text) {
   std::erase_if(text, [](unsigned char c) { return std::isdigit(c) != 0; });
   return text;
@@ -283,7 +262,7 @@ std::vector<GateResult> check_suite_gates(const std::vector<Gate>& gates, const 
   const DoubtedFigures doubted = figures_in_doubt(figures, suite);
   std::vector<GateResult> results;
   for (const Gate& gate : gates) {
-    require_verdict_word(gate);
+    require_suite_word(gate);
     const std::optional<GatedFamily> family = family_of(gate.path);
     if (family) require_meant_measurement(gate, *family, suite, figures, kpis);
     try {
@@ -305,7 +284,7 @@ void require_tests_of_gates(const std::vector<Gate>& gates, std::span<const Test
   SuiteResult none;
   for (const TestCase& test : cases) none.cases.push_back({.id = test.id, .outcome = CaseOutcome::skipped("")});
   for (const Gate& gate : gates) {
-    require_verdict_word(gate);
+    require_suite_word(gate);
     // What has one part only is a measurement of all tests.
     if (gate.path.find('.') != std::string::npos) check_suite_gates({gate}, none);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "emulator/suite/gate_words.h"
 #include "emulator/suite/jct_ratio.h"
 
 namespace rankwire {
@@ -135,6 +136,19 @@ TEST(SuiteGates, TakeNoWordThatIsNoVerdict) {
   const std::vector<TestCase> cases = {TestCase{.id = "T6"}};
   EXPECT_THROW(require_tests_of_gates(parse_gates("verdict != failed", "g"), cases), Error);
   EXPECT_NO_THROW(require_tests_of_gates(parse_gates("verdict == pass", "g"), cases));
+  // Runs have words of their own.
+  const auto refused = [](const std::string& line) {
+    try {
+      require_run_word(parse_gates(line, "g").at(0));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(refused("verdict != fail"), "g:1: 'fail' is no verdict of a run; did you mean 'failed'?");
+  EXPECT_EQ(refused("fidelity == OK"), "g:1: 'OK' is no fidelity of a run; did you mean 'ok'?");
+  EXPECT_EQ(refused("verdict == ok"), "none");
+  EXPECT_EQ(refused("ratio <= 1"), "none");
 }
 
 // T4.ecmp ended in an error and T6 failed, of which nobody knows what they would have measured.
