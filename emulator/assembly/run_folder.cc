@@ -34,7 +34,8 @@ constexpr auto kDrawnFiles = std::to_array<std::string_view>(
      "report.html",    "report.md",          "requests.csv",      "collective.csv",  "port_rates.csv",
      "allowances.csv", "device_counters.csv"});
 
-constexpr std::array kSuiteLeavings = {"cases", "suite.json", "suite.md", "suite.html", "junit.xml"};
+constexpr const char* kCasesFolder = "cases";
+constexpr std::array kSuiteLeavings = {"suite.json", "suite.md", "suite.html", "junit.xml"};
 
 /// What an earlier run, sweep, study or interference matrix left in a folder; empty: nothing.
 std::string found_in(const fs::path& folder) {
@@ -143,7 +144,7 @@ void RunFolder::clear() {
   cleared_ = true;
 }
 
-void RunFolder::clear_all() {
+void RunFolder::clear_all(std::span<const std::string> cases) {
   clear();
   const auto remove = [](const fs::path& left) {
     std::error_code error;
@@ -152,6 +153,10 @@ void RunFolder::clear_all() {
   };
   for (const std::string_view file : kRecordFiles) remove(path_ / file);
   for (const char* const left : kSuiteLeavings) remove(path_ / left);
+  for (const std::string& id : cases) remove(path_ / kCasesFolder / id);
+  // What others have put there stays, and the folder with it.
+  std::error_code others;
+  fs::remove(path_ / kCasesFolder, others);
 }
 
 RunFolder::~RunFolder() {

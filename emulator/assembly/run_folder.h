@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -34,8 +36,9 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   /// Removes what an earlier run left, which would not be this run's. Throws Error(kRun) where that cannot be removed.
   void clear();
-  /// The same with its record, and what a suite of tests left: of what is to be no run.
-  void clear_all();
+  /// The same with its record, and what a suite of tests left, of whose cases these are the folders: of what is to be
+  /// no run.
+  void clear_all(std::span<const std::string> cases);
   /// The run has begun: what is in the folder stays.
   void keep() { kept_ = true; }
 

@@ -6,26 +6,23 @@
 #include <optional>
 
 #include "emulator/bmwg/catalogue.h"
+#include "emulator/bmwg/counted_links.h"
 #include "emulator/bmwg/formulas.h"
 #include "emulator/bmwg/mirror.h"
+#include "emulator/bmwg/needs.h"
 #include "emulator/bmwg/outcome.h"
 
 namespace rankwire {
 namespace {
 
-using Json = nlohmann::ordered_json;
+constexpr Bytes kMessage(64 << 10);
 
-/// `links` of what the command `counters` prints: {"links": {"leaf0 Ethernet1": bytes sent, ...}}.
-LinkBytes counted_links(const Json& counters) {
-  LinkBytes bytes;
-  const auto links = counters.find("links");
-  if (links == counters.end() || !links->is_object())
-    fail_run("counters: prints no object 'links' with the bytes that each has sent");
-  for (const auto& [name, value] : links->items()) {
-    if (!value.is_number()) fail_run("counters: links: {} is no number", name);
-    bytes[name] = value.get<double>();
-  }
-  return bytes;
+/// Long enough for so many messages of a pair of ports, of which those that are under way at the end have not arrived.
+Duration length_of(const BmwgBench& bench, const BmwgParameters& parameters) {
+  constexpr double kLeastMessages = 50;
+  const double seconds =
+      kLeastMessages * 8 * static_cast<double>(kMessage.count) / (bench.rate() * parameters.share("load"));
+  return std::max(parameters.duration("duration"), Duration(static_cast<int64_t>(std::min(seconds * 1e12, 8e17))));
 }
 
 /// Traffic that every port sends to one on another leaf, with so many queue pairs of each pair.
@@ -36,24 +33,30 @@ BmwgMeasurement spread(BmwgBench& bench, const BmwgParameters& parameters, const
   const std::string from = bench.port_names(0, n), to = bench.port_names(n / 2, n);
   settings.push_back(fmt::format("transport.queue_pairs={}", queue_pairs));
   const bool is_embedded = bench.is_embedded();
-  const LinkBytes before = is_embedded ? LinkBytes() : counted_links(bench.counters());
+  const LinkBytes before = is_embedded ? LinkBytes() : counted_links(bench.counters(), bench.hook_text("counters"));
   const MirrorLook mirror(bench);
-  BmwgMeasurement run =
-      bench.measure_flows(name,
-                          fmt::format("{{name: load, pattern: pairs, from: [{}], to: [{}], size: 64KiB, rate: {}bps}}",
-                                      from, to, static_cast<int64_t>(bench.rate() * parameters.share("load"))),
-                          parameters.duration("duration"), std::move(settings));
+  BmwgMeasurement run = bench.measure_flows(
+      name,
+      fmt::format("{{name: load, pattern: pairs, from: [{}], to: [{}], size: {}B, rate: {}bps}}", from, to,
+                  kMessage.count, static_cast<int64_t>(bench.rate() * parameters.share("load"))),
+      length_of(bench, parameters), std::move(settings));
   mirrored = mirror.since();
-  links = is_embedded ? bench.uplinks(run) : counted_links(bench.counters());
-  for (const auto& [link, bytes] : before) links[link] -= bytes;
+  if (is_embedded) {
+    links = bench.uplinks(run);
+  } else {
+    const std::string hook = bench.hook_text("counters");
+    links = counted_since(before, counted_links(bench.counters(), hook), hook);
+  }
   return run;
 }
 
 std::string lacks_seen_links(const BmwgBench& bench, const BmwgParameters&) {
   if (bench.ports() < 4) return "it takes four ports or more";
   if (bench.is_embedded()) return bench.has_fabric() ? "" : "one switch has no parallel paths (fabric)";
-  return bench.has_hook("counters") ? ""
-                                    : "the device's links are counted by the hook `counters`, which there is none of";
+  return bench.has_hook("counters")
+             ? ""
+             : "the device's links are counted by the hook `counters`, which there is none of, or "
+               "not with --twin";
 }
 
 void add_balance(BmwgOutcome& outcome, const BmwgMeasurement& run, const LinkBytes& links, const std::string& subject,
@@ -117,8 +120,8 @@ void strategy(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& o
   outcome.add(std::move(curve));
 }
 
-double seconds_of_balancing(const BmwgBench&, const BmwgParameters& p) {
-  return static_cast<double>(p.counts("queue_pairs").size()) * static_cast<double>(p.duration("duration").ps) * 1e-12;
+double seconds_of_balancing(const BmwgBench& bench, const BmwgParameters& p) {
+  return static_cast<double>(p.counts("queue_pairs").size()) * static_cast<double>(length_of(bench, p).ps) * 1e-12;
 }
 
 constexpr const char* kCounted = "of a device that is not embedded: the hook `counters`, which prints bytes by link";
@@ -140,7 +143,11 @@ std::vector<BmwgTest> bmwg_balancing_tests() {
        [](const BmwgBench& bench, const BmwgParameters& p) { return 2 * seconds_of_balancing(bench, p); },
        ecmp,
        nullptr,
-       kOrder},
+       kOrder,
+       1,
+       "",
+       nullptr,
+       refuses_no_load},
       {"T4.flowlet",
        "dynamic load balancing (flowlet)",
        "the same, where the device moves flows after gaps",
@@ -154,7 +161,11 @@ std::vector<BmwgTest> bmwg_balancing_tests() {
          strategy(bench, parameters, outcome, "flowlet", false);
        },
        nullptr,
-       kOrder},
+       kOrder,
+       1,
+       "",
+       nullptr,
+       refuses_no_load},
       {"T4.spray",
        "packet spraying",
        "the same, where the device spreads packets one by one",
@@ -168,7 +179,11 @@ std::vector<BmwgTest> bmwg_balancing_tests() {
          strategy(bench, parameters, outcome, "packet", true);
        },
        nullptr,
-       kOrder},
+       kOrder,
+       1,
+       "",
+       nullptr,
+       refuses_no_load},
   };
 }
 

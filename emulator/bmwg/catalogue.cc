@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
 #include "emulator/input/tree.h"
 #include "emulator/input/units.h"
 #include "emulator/suite/suite.h"
@@ -54,6 +55,21 @@ void check_sizes(const BmwgTest& test, const BmwgSuite& suite, const BmwgBench& 
                   why);
     }
   }
+}
+
+void check_values(const BmwgTest& test, const BmwgSuite& suite, const BmwgBench& bench,
+                  const BmwgParameters& parameters) {
+  if (test.contradicts == nullptr) return;
+  const std::optional<RefusedValue> refused = test.contradicts(bench, parameters);
+  if (!refused) return;
+  const Tree* value = nullptr;
+  for (const BmwgSuite::Override& item : suite.overrides)
+    if (const Tree* const own = item.parameters.find(refused->parameter);
+        own != nullptr && selects(item.select, test.id))
+      value = own;
+  const std::string text = fmt::format("{} of {}: {}", refused->parameter, test.id, refused->why);
+  if (value == nullptr) fail_input("{}", text);
+  fail_at(value->origin, "{}", text);
 }
 
 CaseOutcome carry_out(const BmwgTest& test, BmwgBench& bench, const BmwgParameters& parameters) {

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulator/bmwg/bench.h"
@@ -14,6 +16,12 @@
 
 namespace rankwire {
 
+/// A value with which a test could not be carried out.
+struct RefusedValue {
+  const char* parameter;
+  std::string why;  ///< with the value: "2: ..."
+};
+
 /// `lacks`, `seconds` and `run` are given the same bench; only `run` measures.
 struct BmwgTest {
   const char* id;  ///< category of the training draft, -03, or "I" for the inference draft: "T1.throughput"
@@ -21,7 +29,7 @@ struct BmwgTest {
   const char* stimulus;
   const char* expectation;
   const char* source;
-  const char* needs;  ///< of the device or its surroundings, beyond ports; empty: nothing
+  const char* needs;  ///< of the device or its surroundings, beyond ports; empty: nothing; may begin with kOfDevices
   std::vector<ParameterDefault> parameters;
   /// Why it can only be skipped here; empty: it can be run.
   std::string (*lacks)(const BmwgBench& bench, const BmwgParameters& parameters);
@@ -40,7 +48,12 @@ struct BmwgTest {
   const char* messages = "";
   /// Why a size of its parameters cannot be measured over these ports; empty: it can. Null: all can.
   std::string (*refuses)(const BmwgBench& bench, Bytes size) = nullptr;
+  /// The first value that cannot be measured with the others. Null: all can.
+  std::optional<RefusedValue> (*contradicts)(const BmwgBench& bench, const BmwgParameters& parameters) = nullptr;
 };
+
+/// How needs begin that embedded switches have not.
+inline constexpr std::string_view kOfDevices = "of a device that is not embedded";
 
 /// Of the messages of flows (`background[].size`).
 inline constexpr Bytes kLongestMessage(2'147'483'647);
@@ -54,6 +67,10 @@ std::string fit_accelerators(const BmwgTest& test, const BmwgBench& bench, BmwgP
 
 /// Throws Error(kInput) naming file, line and parameter where the suite gives a test a size that it refuses.
 void check_sizes(const BmwgTest& test, const BmwgSuite& suite, const BmwgBench& bench);
+
+/// The same of values that go with others of the test's `parameters`, of which accelerators are cut to the NPUs.
+void check_values(const BmwgTest& test, const BmwgSuite& suite, const BmwgBench& bench,
+                  const BmwgParameters& parameters);
 
 /// Runs a test that lacks nothing. Throws what is no BmwgUndecided.
 CaseOutcome carry_out(const BmwgTest& test, BmwgBench& bench, const BmwgParameters& parameters);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/measured_collective.h"
 #include "emulator/bmwg/catalogue.h"
@@ -70,7 +71,8 @@ double seconds_of(const BmwgBench& bench, const BmwgParameters& p) {
 }
 
 BmwgTest collective_test(const char* id, const char* title, const char* stimulus, const char* source,
-                         void (*run)(BmwgBench&, const BmwgParameters&, BmwgOutcome&)) {
+                         void (*run)(BmwgBench&, const BmwgParameters&, BmwgOutcome&),
+                         std::optional<RefusedValue> (*contradicts)(const BmwgBench&, const BmwgParameters&)) {
   return {id,
           title,
           stimulus,
@@ -87,28 +89,37 @@ BmwgTest collective_test(const char* id, const char* title, const char* stimulus
           run,
           nullptr,
           "",
-          kElementBytes};
+          kElementBytes,
+          "",
+          nullptr,
+          contradicts};
 }
 
 }  // namespace
 
 std::vector<BmwgTest> bmwg_collective_tests() {
   return {
-      collective_test("T5.all_reduce", "AllReduce", "AllReduce (sum) of each size by each number of accelerators",
-                      "draft-calabria-bmwg-ai-fabric-training-bench-03, AllReduce Benchmark",
-                      [](BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
-                        collective(bench, parameters, outcome, MeasuredCollective::kAllReduce);
-                      }),
-      collective_test("T5.all_to_all", "AllToAll", "AllToAll of each size by each number of accelerators",
-                      "draft-calabria-bmwg-ai-fabric-training-bench-03, AllToAll Benchmark",
-                      [](BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
-                        collective(bench, parameters, outcome, MeasuredCollective::kAllToAll);
-                      }),
-      collective_test("T5.all_gather", "AllGather", "AllGather of each size by each number of accelerators",
-                      "draft-calabria-bmwg-ai-fabric-training-bench-03, AllGather Benchmark",
-                      [](BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
-                        collective(bench, parameters, outcome, MeasuredCollective::kAllGather);
-                      }),
+      collective_test(
+          "T5.all_reduce", "AllReduce", "AllReduce (sum) of each size by each number of accelerators",
+          "draft-calabria-bmwg-ai-fabric-training-bench-03, AllReduce Benchmark",
+          [](BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
+            collective(bench, parameters, outcome, MeasuredCollective::kAllReduce);
+          },
+          nullptr),
+      collective_test(
+          "T5.all_to_all", "AllToAll", "AllToAll of each size by each number of accelerators",
+          "draft-calabria-bmwg-ai-fabric-training-bench-03, AllToAll Benchmark",
+          [](BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
+            collective(bench, parameters, outcome, MeasuredCollective::kAllToAll);
+          },
+          refuses_empty_parts),
+      collective_test(
+          "T5.all_gather", "AllGather", "AllGather of each size by each number of accelerators",
+          "draft-calabria-bmwg-ai-fabric-training-bench-03, AllGather Benchmark",
+          [](BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
+            collective(bench, parameters, outcome, MeasuredCollective::kAllGather);
+          },
+          refuses_empty_parts),
   };
 }
 

@@ -87,8 +87,11 @@ void mark_at(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& ou
     outcome.add(
         measured("packets marked below the threshold, mirrored port", *mirrored_below, "packets", {}, 0, subject));
   outcome.add(measured("bytes under way without a mark", highest_clear / 1e3, "kB", {}, {}, subject));
-  outcome.add(
-      measured("first marked at", first_marked / 1e3, "kB", static_cast<double>(threshold.count) / 1e3, {}, subject));
+  if (first_marked == 0)
+    outcome.because(
+        fmt::format("threshold {}: nothing was marked, up to {:.6g} kB under way", subject, highest_clear / 1e3));
+  outcome.add(measured("first marked at", first_marked > 0 ? first_marked / 1e3 : NAN, "kB",
+                       static_cast<double>(threshold.count) / 1e3, {}, subject));
   outcome.add(std::move(curve));
 }
 

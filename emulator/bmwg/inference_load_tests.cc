@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/formulas.h"
@@ -140,6 +141,11 @@ double seconds_of_contention(const BmwgBench& bench, const BmwgParameters& param
   return sum;
 }
 
+std::optional<RefusedValue> refuses_contention(const BmwgBench& bench, const BmwgParameters& parameters) {
+  const std::optional<RefusedValue> load = refuses_no_load(bench, parameters);
+  return load ? load : refuses_empty_parts(bench, parameters);
+}
+
 std::string lacks_pair_and_ranks(const BmwgBench& bench, const BmwgParameters& parameters) {
   const std::string lacks = lacks_two_ports(bench, parameters);
   return lacks.empty() ? lacks_two_ranks(bench, parameters) : lacks;
@@ -197,7 +203,9 @@ std::vector<BmwgTest> bmwg_inference_load_tests() {
        ranks_that_fit,
        "",
        kElementBytes,
-       "size"},
+       "size",
+       nullptr,
+       refuses_contention},
   };
 }
 

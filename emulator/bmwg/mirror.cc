@@ -54,6 +54,13 @@ MirrorCounts mirrored_since(const MirrorCounts& before, const MirrorCounts& afte
                  later->second);
     seen[key] = later->second - count;
   }
+  const auto packets = seen.find("packets");
+  for (const MirrorFigure& figure : kMirrored) {
+    const auto part = seen.find(std::string(figure.key));
+    if (packets == seen.end() || !figure.is_share || part == seen.end() || part->second <= packets->second) continue;
+    fail_input("it saw {:.0f} of '{}' during the run and {:.0f} of 'packets', of which these are a part", part->second,
+               figure.key, packets->second);
+  }
   return seen;
 }
 

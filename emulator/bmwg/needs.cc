@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "emulator/input/units.h"
+
 namespace rankwire {
 
 std::string lacks_two_ports(const BmwgBench& bench, const BmwgParameters&) {
@@ -34,6 +36,27 @@ std::string lacks_lossless_priority(const BmwgBench& bench) {
   if (!bench.is_embedded()) return {};
   const auto& fabric = bench.base().fabric;
   return fabric && !fabric->lossless.empty() ? "" : "the embedded switches have no lossless priority (fabric.lossless)";
+}
+
+std::optional<RefusedValue> refuses_empty_parts(const BmwgBench& bench, const BmwgParameters& parameters) {
+  uint32_t most = 0;
+  for (const uint32_t ranks : parameters.counts("accelerators"))
+    if (ranks <= bench.npus()) most = std::max(most, ranks);
+  const char* const name = parameters.is_declared("sizes") ? "sizes" : "size";
+  for (const Bytes size : parameters.sizes(name))
+    if (size.count < int64_t{kElementBytes} * most)
+      return RefusedValue{
+          name, fmt::format("{}: each of {} accelerators has a part of it, so that it takes {} B, an "
+                            "element of {} B for each, or more",
+                            print_quantity(size.count, kSizeScale), most, kElementBytes * most, kElementBytes)};
+  return std::nullopt;
+}
+
+std::optional<RefusedValue> refuses_no_load(const BmwgBench&, const BmwgParameters& parameters) {
+  const char* const name = parameters.is_declared("loads") ? "loads" : "load";
+  for (const double share : parameters.shares(name))
+    if (share <= 0) return RefusedValue{name, "0 %: it takes traffic, of more than 0 % of the line rate"};
+  return std::nullopt;
 }
 
 }  // namespace rankwire

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "emulator/bmwg/bench.h"
+#include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/parameters.h"
 
 namespace rankwire {
@@ -22,5 +24,12 @@ uint32_t ranks_that_fit(const BmwgBench& bench, const BmwgParameters& parameters
 std::string lacks_two_ranks(const BmwgBench& bench, const BmwgParameters& parameters);
 /// Of embedded switches, which pause in `fabric.lossless` alone; what a device does the lab has configured.
 std::string lacks_lossless_priority(const BmwgBench& bench);
+
+// Each says which value a test cannot be carried out with; absent: none.
+
+/// `sizes` or `size` of which each of `accelerators` has a part, an element at least.
+std::optional<RefusedValue> refuses_empty_parts(const BmwgBench& bench, const BmwgParameters& parameters);
+/// `load` or one of `loads` of nothing, where it is what is measured.
+std::optional<RefusedValue> refuses_no_load(const BmwgBench& bench, const BmwgParameters& parameters);
 
 }  // namespace rankwire

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -63,6 +64,9 @@ CaseOutcome BmwgOutcome::finish() && {
   CaseOutcome outcome = CaseOutcome::of(std::move(measurements_));
   outcome.curves = std::move(curves_);
   outcome.anomalies = std::move(anomalies_);
+  if (outcome.verdict == CaseVerdict::kFail && !reason_.empty()) outcome.reason = std::move(reason_);
+  const auto lacks_value = [](const Measured& m) { return std::isnan(m.value); };
+  const auto empty = std::ranges::find_if(outcome.measurements, lacks_value);
   if (!undecided_.empty()) {
     outcome.verdict = CaseVerdict::kInconclusive;
     outcome.reason = std::move(undecided_);
@@ -70,6 +74,10 @@ CaseOutcome BmwgOutcome::finish() && {
     outcome.verdict = CaseVerdict::kInconclusive;
     outcome.reason = fmt::format("the generator may have set the pace of {} of the runs, {} first: its report says why",
                                  limited_.size(), limited_.front());
+  } else if (outcome.verdict == CaseVerdict::kPass && empty != outcome.measurements.end()) {
+    outcome.verdict = CaseVerdict::kInconclusive;
+    outcome.reason = fmt::format("{}{}{} has no value: there was nothing to take it from", empty->name,
+                                 empty->subject.empty() ? "" : " of ", empty->subject);
   }
   return outcome;
 }

@@ -46,6 +46,7 @@ class BmwgParameters {
   void set_count(std::string_view name, uint32_t value);
 
   bool has(std::string_view name) const { return !texts(name).empty(); }
+  bool is_declared(std::string_view name) const { return values_.contains(name); }
   std::vector<Bytes> sizes(std::string_view name) const;
   std::vector<uint32_t> counts(std::string_view name) const;
   std::vector<Duration> durations(std::string_view name) const;

@@ -42,6 +42,14 @@ std::map<std::string, std::string> free_texts(const Tree& value, std::string_vie
   return texts;
 }
 
+/// But for what only the program itself knows.
+std::map<std::string, std::string> host_texts(const Tree& value) {
+  if (value.kind == Tree::Kind::kMap)
+    if (const Tree* const own = value.find("rankwire"); own != nullptr)
+      fail_at(own->origin, "host.rankwire: is the version that measures, which stands in the report by itself");
+  return free_texts(value, "host");
+}
+
 std::vector<std::string> read_settings(const Tree& value) {
   std::vector<std::string> settings;
   for (const Tree::Entry& setting : bmwg_map(value, "set").entries)
@@ -183,7 +191,7 @@ BmwgSuite read_bmwg_suite(const std::filesystem::path& file) {
     if (entry.key == "set") suite.settings = read_settings(value);
     if (entry.key == "dut") suite.dut = free_texts(value, "dut");
     if (entry.key == "topology") suite.topology = free_texts(value, "topology");
-    if (entry.key == "host") suite.host = free_texts(value, "host");
+    if (entry.key == "host") suite.host = host_texts(value);
     if (entry.key == "tests") suite.overrides = read_overrides(value);
     if (entry.key == "hooks") suite.hooks = read_hooks(value);
     if (entry.key == "hook_patience") suite.hook_patience = patience_of(value);

@@ -5,6 +5,9 @@
 
 #include <chrono>
 #include <csignal>
+#include <exception>
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -14,6 +17,8 @@
 #include "base/child_process.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "dataplane/dpdk/presence.h"
+#include "dataplane/dpdk/vdev.h"
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/kpis.h"
 #include "emulator/cli/host_facts.h"
@@ -105,14 +110,16 @@ struct BmwgSession {
   BmwgSession(const BmwgRequest& request, BmwgSuite read)
       : suite(std::move(read)),
         base(load_base(suite)),
+        twin(request.twin),
         runner([twin = request.twin](const BmwgRun& run) { return run_process(run, twin); }) {
-    // In virtual time no traffic is there that a cable could be missed by.
-    if (request.twin)
-      for (const char* const hook : {"link_down", "link_up"}) suite.hooks.erase(hook);
+    // In virtual time no device has any traffic, and what one counts and does is none of the twin's.
+    if (request.twin) suite.hooks.swap(unasked);
   }
 
   BmwgSuite suite;
+  std::map<std::string, std::string> unasked;  ///< hooks of the lab
   RunConfig base;
+  bool twin;
   BmwgRunner runner;
 };
 
@@ -122,6 +129,47 @@ std::string parameters_text(const BmwgParameters& parameters, bool quick) {
   const std::string scaled = parameters.text(false), own = parameters.text(true);
   return fmt::format("{}{}{}{}{}", scaled.empty() ? "" : "scaled down by --quick: ", scaled,
                      scaled.empty() || own.empty() ? "" : "; ", own.empty() ? "" : "of the suite: ", own);
+}
+
+/// The ports' network interfaces as they are before a test.
+std::vector<DevicePresence> interfaces_of(const RunConfig& base) {
+  std::vector<DevicePresence> interfaces;
+  for (const PortConfig& port : base.ports)
+    if (!port.embedded() && !port.is_rdma_device() && !vdev_value(port.device, "iface").empty())
+      interfaces.emplace_back(port.device);
+  return interfaces;
+}
+
+/// Carries out a test during which a port may vanish: it says nothing about the device under test, whatever the other
+/// ports saw.
+CaseOutcome carry_out_on(const std::vector<DevicePresence>& interfaces, const std::function<CaseOutcome()>& test) {
+  CaseOutcome outcome;
+  try {
+    outcome = test();
+  } catch (const std::exception& error) {
+    outcome = CaseOutcome::error(error.what());
+  }
+  for (const DevicePresence& interface : interfaces) {
+    const std::string absence = interface.absence();
+    if (absence.empty()) continue;
+    outcome.reason = outcome.reason.empty() ? absence : fmt::format("{}; {}", absence, outcome.reason);
+    outcome.verdict = CaseVerdict::kError;
+    break;
+  }
+  return outcome;
+}
+
+/// What a test would have been told by hooks that are not asked; empty: nothing.
+std::string unasked_text(const BmwgTest& test, const BmwgSession& session, const BmwgBench& bench) {
+  std::vector<std::string> names;
+  const std::string_view needs = test.needs;
+  // Of embedded switches the counters of links are known without it.
+  const bool is_counted = !needs.starts_with(kOfDevices) || !bench.is_embedded();
+  if (is_counted && needs.find("`counters`") != needs.npos && session.unasked.contains("counters"))
+    names.emplace_back("`counters`");
+  if (*test.mirrored != 0 && session.unasked.contains("mirror")) names.emplace_back("`mirror`");
+  if (names.empty()) return {};
+  return fmt::format("--twin asks no device, so that what {} would have told is left out", fmt::join(names, " and "));
 }
 
 /// What a test is told to ask of the device's mirrored port; empty: nothing.
@@ -150,8 +198,11 @@ TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   check_sizes(test, session.suite, bench);
   made.lacks = test.lacks(bench, parameters);
   const std::string cut = made.lacks.empty() ? fit_accelerators(test, bench, parameters) : "";
+  if (made.lacks.empty()) check_values(test, session.suite, bench, parameters);
   // Embedded switches tell by themselves what a mirrored port would.
-  const std::string mirror = bench.is_embedded() && !bench.has_hook("mirror") ? "" : mirror_text(test, bench);
+  const bool is_mirrored = bench.has_hook("mirror") || (!bench.is_embedded() && !session.unasked.contains("mirror"));
+  const std::string mirror = is_mirrored ? mirror_text(test, bench) : "";
+  const std::string unasked = unasked_text(test, session, bench);
   const std::string values = parameters_text(parameters, quick);
   made.stimulus =
       values.empty() ? test.stimulus : fmt::format("{} ({}{})", test.stimulus, values, cut.empty() ? "" : "; " + cut);
@@ -160,10 +211,13 @@ TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
     made.duration = std::chrono::milliseconds(static_cast<int64_t>(test.seconds(bench, parameters) * 1000));
   // A machine that others use, or a device that stands still again and again, ends a test and not the suite.
   const std::chrono::milliseconds allowed = 10 * made.duration + std::chrono::minutes(5);
-  made.run = [bench_for, &test, parameters, allowed, lacks = made.lacks, cut](const CaseContext& context) {
+  made.run = [bench_for, base, &test, parameters, allowed, lacks = made.lacks, cut, unasked,
+              twin = session.twin](const CaseContext& context) {
     if (!lacks.empty()) return CaseOutcome::skipped(lacks);
     BmwgBench used = bench_for(context, allowed);
-    CaseOutcome outcome = carry_out(test, used, parameters);
+    const std::vector<DevicePresence> interfaces = twin ? std::vector<DevicePresence>() : interfaces_of(*base);
+    CaseOutcome outcome = carry_out_on(interfaces, [&] { return carry_out(test, used, parameters); });
+    if (!unasked.empty()) outcome.anomalies.insert(outcome.anomalies.begin(), unasked);
     // Of a list the test itself says what it left out.
     if (test.ranks != nullptr && !cut.empty()) outcome.anomalies.insert(outcome.anomalies.begin(), cut);
     return outcome;
@@ -288,12 +342,15 @@ int run_tests(const BmwgRequest& request) {
   ask_about_ports(request, session.base);
   SuiteKpis kpis;
   for (const TestCase& test : cases) kpis[test.id] = measured_names_of(test.id);
+  std::vector<std::string> catalogue;
+  for (const BmwgTest& test : bmwg_catalogue()) catalogue.emplace_back(test.id);
   return run_suite_cases(cases,
                          {.name = "bmwg",
                           .title = "IETF BMWG benchmarks of AI fabrics: " + session.suite.name,
                           .standard = std::filesystem::path("runs") / session.suite.name,
                           .properties = properties_of(request, session),
-                          .kpis = std::move(kpis)},
+                          .kpis = std::move(kpis),
+                          .catalogue = std::move(catalogue)},
                          request.run);
 }
 

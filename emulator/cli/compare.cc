@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -17,6 +19,7 @@
 #include "emulator/report/certification.h"
 #include "emulator/report/cluster.h"
 #include "emulator/report/comparison.h"
+#include "emulator/report/comparison_sides.h"
 #include "emulator/report/figures.h"
 
 namespace rankwire {
@@ -46,6 +49,14 @@ std::vector<std::filesystem::path> side_of(const std::filesystem::path& first,
     if (!different.insert(std::filesystem::weakly_canonical(folder)).second)
       fail_input("{}: stands twice on one side, and is one measurement", folder.string());
   return further;
+}
+
+/// Of runs of one side that stand for the same measurement.
+void require_same_work(const RunRecords& side) {
+  for (const RunReader& record : side)
+    if (const std::optional<std::string> difference = workload_difference(side.front(), record))
+      fail_input("{} and {} of one side ran different workloads: {}; --unlike compares them nevertheless",
+                 side.front().folder().string(), record.folder().string(), *difference);
 }
 
 /// The smallest part of its time that all of these runs can tell, as far as that was certified; else 0.
@@ -88,6 +99,10 @@ int compare_runs(const CompareRequest& request) {
   }
   const RunRecords bases = read_records(side_of(request.base, request.bases));
   const RunRecords others = read_records(side_of(other, request.others));
+  if (!request.unlike) {
+    require_same_work(bases);
+    require_same_work(others);
+  }
   const Comparison comparison = compare(bases, others);
   if (comparison.unlike && !request.unlike)
     fail_input("{} and {} ran different workloads: {}; --unlike compares them nevertheless", comparison.folder.base,

@@ -1,5 +1,6 @@
 #include "emulator/cli/gating.h"
 
+#include <algorithm>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "emulator/assembly/run_folder.h"
 #include "emulator/cli/writable.h"
 #include "emulator/report/output_file.h"
+#include "emulator/suite/gate_words.h"
 #include "emulator/suite/junit.h"
 
 namespace rankwire {
@@ -55,6 +57,7 @@ Gating::Gating(const GateRequest& request, const std::filesystem::path& folder) 
   }
   for (const std::string& file : request.files) {
     std::vector<Gate> gates = read_gates(file);
+    std::ranges::for_each(gates, require_run_word);
     std::move(gates.begin(), gates.end(), std::back_inserter(gates_));
   }
 }

@@ -12,6 +12,7 @@ std::atomic<bool> was_interrupted{false};
 std::atomic<const char*> interrupted_by{nullptr};  // null: a signal
 std::atomic<uint32_t> asked{0};
 std::atomic<bool> held{false};
+std::atomic<int> spared{0};  // signals behind the first one that end nothing
 
 void on_inquiry(int) {
   asked.fetch_add(1);
@@ -22,7 +23,7 @@ void on_hold(int signal) {
 }
 
 void on_signal(int signal) {
-  if (was_interrupted.exchange(true)) {
+  if (was_interrupted.exchange(true) && spared.fetch_sub(1) <= 0) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
@@ -43,6 +44,14 @@ const std::atomic<bool>& interrupt_flag() {
   }();
   static_cast<void>(installed);
   return was_interrupted;
+}
+
+SecondSignalSpared::SecondSignalSpared() {
+  spared.store(1);
+}
+
+SecondSignalSpared::~SecondSignalSpared() {
+  spared.store(0);
 }
 
 void stop_files_on_signal() {

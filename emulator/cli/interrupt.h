@@ -12,6 +12,16 @@ namespace rankwire {
 /// second signal ends the process at once.
 const std::atomic<bool>& interrupt_flag();
 
+/// As long as it lives a second signal ends nothing, and a third one does: for what has to be put right and reported
+/// however impatient somebody is, such as a cable that was pulled. `timeout` sends two at a time. One at a time.
+class SecondSignalSpared {
+ public:
+  SecondSignalSpared();
+  ~SecondSignalSpared();
+  SecondSignalSpared(const SecondSignalSpared&) = delete;
+  SecondSignalSpared& operator=(const SecondSignalSpared&) = delete;
+};
+
 /// From now on the first signal lets files that are read or written fail, so that who writes them removes what is not
 /// whole.
 void stop_files_on_signal();

@@ -125,6 +125,9 @@ std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
   if (request.config.empty()) fail_input("nic-check needs a configuration (docs/nic-check.md), or --emulated");
   if (!request.mutant.empty()) fail_input("--mutant is of --emulated");
   const NicCheckConfig config = read_nic_check_config(request.config);
+  // Before anybody is asked for anything.
+  if (!request.run.only.empty())
+    select_cases(config.perftest ? perftest_catalogue(nullptr) : catalogue_of(request, OpenBench()), request.run.only);
   // Wrong frames, pauses and floods are not what a port in use is sent unasked.
   if (!config.device.starts_with("net_ring"))
     require_consent(request.run, fmt::format("frames with errors, pauses and bursts are sent on {} to {}",
@@ -181,14 +184,18 @@ int check_nic(const NicCheckRequest& request) {
   }
   interrupt_flag();  // so that a signal while the bench takes its memory is none of the default's
   const std::unique_ptr<OpenBench> open = request.emulated ? open_emulated(request) : open_configured(request);
-  const std::vector<TestCase> cases = select_cases(wanted_cases(request, *open), request.run.only);
+  std::vector<TestCase> all = wanted_cases(request, *open);
+  std::vector<std::string> catalogue;
+  for (const TestCase& test : all) catalogue.push_back(test.id);
+  const std::vector<TestCase> cases = select_cases(std::move(all), request.run.only);
   if (!request.replay.empty())
     open->properties["test.recorded run"] = fmt::format("{}, rank {}", request.replay, request.rank);
   return run_suite_cases(cases,
                          {.name = "nic-check",
                           .title = "NIC check: " + open->nic,
                           .standard = "runs/nic-check",
-                          .properties = open->properties},
+                          .properties = open->properties,
+                          .catalogue = std::move(catalogue)},
                          request.run);
 }
 

@@ -29,6 +29,17 @@ void print_result(const CaseResult& result) {
   std::fflush(stdout);
 }
 
+/// Of the catalogue, and of a suite that was there before. A name that is a path is none of a case.
+std::vector<std::string> cases_left(const std::filesystem::path& folder, std::vector<std::string> ids) {
+  try {
+    for (const CaseResult& result : read_suite(folder / "suite.json").cases)
+      if (result.id.find('/') == std::string::npos && !result.id.starts_with('.')) ids.push_back(result.id);
+  } catch (const Error&) {  // there is none, or it is not whole
+    return ids;
+  }
+  return ids;
+}
+
 void print_counts(const SuiteResult& suite, const std::filesystem::path& folder) {
   std::string counts;
   for (const CaseVerdict verdict : kCaseVerdicts)
@@ -75,10 +86,11 @@ int run_suite_cases(const std::vector<TestCase>& cases, const SuiteIdentity& ide
   require_tests_of_gates(gates, cases);
   RunFolder folder({request.out, identity.standard, request.resume || request.overwrite});
   for (const char* const file : kSuiteFiles) require_writable(folder.path() / file);
-  if (request.overwrite) folder.clear_all();
+  if (request.overwrite) folder.clear_all(cases_left(folder.path(), identity.catalogue));
   folder.keep();
   SuiteOptions options{.name = identity.name,
                        .version = RANKWIRE_VERSION,
+                       .title = identity.title,
                        .properties = identity.properties,
                        .folder = folder.path(),
                        .resume = request.resume};
@@ -89,6 +101,8 @@ int run_suite_cases(const std::vector<TestCase>& cases, const SuiteIdentity& ide
       std::fflush(stdout);
     };
   if (shows) options.ends = print_result;
+  // A test may have a device of others in its hands, and what was found is to be told.
+  const SecondSignalSpared spared;
   const SuiteResult suite = run_suite(cases, options, interrupt_flag());
   const SuiteVerdict verdict(suite, gates, identity.kpis);
   verdict.write_reports(folder.path(), {.title = identity.title});

@@ -39,7 +39,8 @@ struct SuiteIdentity {
   std::string title;  ///< of the reports
   std::filesystem::path standard;
   std::map<std::string, std::string> properties;
-  SuiteKpis kpis = {};  ///< that its tests are known to measure
+  SuiteKpis kpis = {};                      ///< that its tests are known to measure
+  std::vector<std::string> catalogue = {};  ///< ids of all tests that there are, whichever are run
 };
 
 /// Runs the cases, prints a line for each as it ends, or with `--json` the whole suite.json at the end, and writes the

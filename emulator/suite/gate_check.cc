@@ -84,8 +84,18 @@ const Json* value_of_row(const Json& json) {
   return is_row ? &json["value"] : nullptr;
 }
 
+/// "LIST[1].variation" of a row with what the row is of, as its value is called, instead of the number.
+std::string path_by_row(const std::string& path, const Json& document) {
+  const size_t close = path.rfind("]."), open = path.rfind('[', close);
+  if (close == std::string::npos || open == std::string::npos) return path;
+  const std::vector<MetricValue> rows = select_metric(document, path.substr(0, close + 1), "the suite");
+  if (rows.size() != 1 || value_of_row(*rows.front().json) == nullptr) return path;
+  const std::string of = (*rows.front().json)["of"];
+  return path.substr(0, open) + (of.empty() ? "" : fmt::format("[{}]", of)) + path.substr(close + 1);
+}
+
 /// Rows of measurements stand for their values, and a list of rows for all of them.
-std::vector<MetricValue> values_of_rows(const std::vector<MetricValue>& found) {
+std::vector<MetricValue> values_of_rows(const std::vector<MetricValue>& found, const Json& document) {
   std::vector<MetricValue> values;
   const auto add = [&](const std::string& list, const Json& row) {
     const std::string of = row["of"];
@@ -98,7 +108,7 @@ std::vector<MetricValue> values_of_rows(const std::vector<MetricValue>& found) {
     } else if (json.is_array() && !json.empty() && value_of_row(json.front()) != nullptr) {
       for (const Json& row : json) add(value.path, row);
     } else {
-      values.push_back(value);
+      values.push_back({path_by_row(value.path, document), value.json});
     }
   }
   return values;
@@ -126,7 +136,7 @@ class GateCheck {
       for (const std::string& path : paths_)
         std::ranges::move(select_metric(document_, path, kind_ == "run" ? "the summary" : "the " + kind_),
                           std::back_inserter(found));
-      return weighed(values_of_rows(found));
+      return weighed(values_of_rows(found, document_));
     } catch (const Error& error) {
       // A run that ended early has not come to all of its figures.
       if (exit_status(verdict_) == 1) return absent();

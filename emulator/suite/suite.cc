@@ -143,6 +143,7 @@ SuiteResult run_suite(const std::vector<TestCase>& cases, const SuiteOptions& op
   const std::filesystem::path file = options.folder / "suite.json";
   const std::vector<CaseResult> found = found_before(options, file);
   SuiteResult suite{options.name, options.version, options.properties};
+  suite.title = options.title;
   // Until the end: a process that is killed leaves a suite that is not whole.
   suite.interrupted = true;
   // All of it stays until something newer is known, whenever this process is killed.

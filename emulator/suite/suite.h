@@ -28,6 +28,7 @@ struct SuiteResult {
   std::string version;                            ///< of rankwire
   std::map<std::string, std::string> properties;  ///< of device, topology, options: whatever identifies what was tested
   std::vector<CaseResult> cases;                  ///< in the order of the catalogue
+  std::string title = {};                         ///< of its reports; empty: its name
   /// What had not begun then is not among the cases. On disk also while it goes on, and after it was killed.
   bool interrupted = false;
 
@@ -46,7 +47,7 @@ bool selects(std::string_view pattern, std::string_view id);
 std::vector<TestCase> select_cases(std::vector<TestCase> catalogue, std::span<const std::string> patterns);
 
 struct SuiteOptions {
-  std::string name, version;
+  std::string name, version, title = {};
   std::map<std::string, std::string> properties = {};
   std::filesystem::path folder;  ///< exists; gets `suite.json` and a folder a case
   /// What `suite.json` has, but for errors and tests whose stimulus or expectation is another now, is not run again;

@@ -139,9 +139,12 @@ void write_suite(const SuiteResult& suite, const std::filesystem::path& file) {
   Json cases = Json::array(), verdicts = Json::object();
   for (const CaseResult& result : suite.cases) cases.push_back(json_of(result));
   for (const CaseVerdict verdict : kCaseVerdicts) verdicts[std::string(name_of(verdict))] = suite.count(verdict);
-  const Json json = {{"rankwire", {{"version", suite.version}}}, {"suite", suite.name},
-                     {"properties", suite.properties},           {"interrupted", suite.interrupted},
-                     {"verdicts", std::move(verdicts)},          {"cases", std::move(cases)}};
+  Json json = {{"rankwire", {{"version", suite.version}}}, {"suite", suite.name}};
+  if (!suite.title.empty()) json["title"] = suite.title;
+  json.update({{"properties", suite.properties},
+               {"interrupted", suite.interrupted},
+               {"verdicts", std::move(verdicts)},
+               {"cases", std::move(cases)}});
   // Names of devices and what hooks print may hold bytes that are no UTF-8.
   write_file(file, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
@@ -156,6 +159,7 @@ SuiteResult read_suite(const std::filesystem::path& file) {
     SuiteResult suite{suite_value<std::string>(json, "suite"),
                       suite_value<std::string>(suite_member(json, "rankwire"), "version"),
                       suite_value<std::map<std::string, std::string>>(json, "properties")};
+    if (json.contains("title")) suite.title = suite_value<std::string>(json, "title");
     suite.interrupted = suite_value<bool>(json, "interrupted");
     const Json& cases = suite_list(json, "cases");
     for (size_t i = 0; i < cases.size(); ++i) {

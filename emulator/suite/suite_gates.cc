@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "emulator/input/nearest_key.h"
+#include "emulator/suite/gate_words.h"
 #include "emulator/suite/metric_path.h"
 #include "emulator/suite/suite_sections.h"
 
@@ -153,6 +155,11 @@ std::optional<GatedFamily> family_of(std::string_view path) {
   return GatedFamily{std::string(tests), std::string(path.substr(dot + 1))};
 }
 
+std::string without_digits(std::string text) {
+  std::erase_if(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+  return text;
+}
+
 bool has_figure(const Json& figures, const std::string& path) {
   try {
     select_metric(figures, path);
@@ -160,6 +167,25 @@ bool has_figure(const Json& figures, const std::string& path) {
   } catch (const Error&) {
     return false;
   }
+}
+
+/// Refuses a figure that no test has and that is next to one that some has, whatever became of those that are selected:
+/// else a slip looks like what a failed test did not come to. P99 is no slip of P95.
+void require_meant_measurement(const Gate& gate, const GatedFamily& family, const SuiteResult& suite,
+                               const Json& figures, const SuiteKpis& kpis) {
+  for (const CaseResult& result : suite.cases)
+    if (has_figure(figures, result.id + "." + family.figure)) return;
+  const std::string name = family.figure.substr(0, family.figure.find_first_of(".["));
+  std::vector<std::string> known = {"verdict", "took_ms"};
+  for (const auto& [key, rows] : figures.items())
+    if (rows.is_array()) known.push_back(key);
+  for (const auto& [test, own] : kpis) {
+    if (std::ranges::any_of(own, [&](const std::string& kpi) { return name.starts_with(kpi); })) return;
+    known.insert(known.end(), own.begin(), own.end());
+  }
+  const std::string nearest = nearest_name(name, known);
+  if (nearest.empty() || without_digits(nearest) == without_digits(name)) return;
+  fail_input("{}: '{}': no test of the suite has '{}'; did you mean '{}'?", gate.origin, gate.path, name, nearest);
 }
 
 /// Whether a test that has not measured a figure of its family might have.
@@ -236,8 +262,11 @@ std::vector<GateResult> check_suite_gates(const std::vector<Gate>& gates, const 
   const DoubtedFigures doubted = figures_in_doubt(figures, suite);
   std::vector<GateResult> results;
   for (const Gate& gate : gates) {
+    require_suite_word(gate);
+    const std::optional<GatedFamily> family = family_of(gate.path);
+    if (family) require_meant_measurement(gate, *family, suite, figures, kpis);
     try {
-      if (const std::optional<GatedFamily> family = family_of(gate.path)) {
+      if (family) {
         results.push_back(check_family(gate, *family, suite, figures, doubted, kpis));
         continue;
       }
@@ -254,9 +283,11 @@ std::vector<GateResult> check_suite_gates(const std::vector<Gate>& gates, const 
 void require_tests_of_gates(const std::vector<Gate>& gates, std::span<const TestCase> cases) {
   SuiteResult none;
   for (const TestCase& test : cases) none.cases.push_back({.id = test.id, .outcome = CaseOutcome::skipped("")});
-  for (const Gate& gate : gates)
+  for (const Gate& gate : gates) {
+    require_suite_word(gate);
     // What has one part only is a measurement of all tests.
     if (gate.path.find('.') != std::string::npos) check_suite_gates({gate}, none);
+  }
 }
 
 SuiteResult with_gates(SuiteResult suite, const std::vector<GateResult>& results) {

@@ -32,12 +32,12 @@ nlohmann::ordered_json suite_figures(const SuiteResult& suite);
 /// inconclusive is inconclusive; of one that failed or could not be carried out, and of a suite that was interrupted, a
 /// failure. A path in which `*` or `?` stand before its last dot is of all tests whose ids they select, as `selects`
 /// does, and that measure the figure. Throws Error(kInput), with the gate's origin, for a name that no test of the
-/// suite has.
+/// suite has, for a word that is no verdict, and for a pattern's figure that is next to one that tests have.
 std::vector<GateResult> check_suite_gates(const std::vector<Gate>& gates, const SuiteResult& suite,
                                           const SuiteKpis& kpis = {});
 
-/// Before any test is run: throws Error(kInput) likewise for gates that name a test which is none of these. Names of
-/// measurements are not known by then.
+/// Before any test is run: throws Error(kInput) likewise for gates that name a test which is none of these or a verdict
+/// that is none. Names of measurements are not known by then.
 void require_tests_of_gates(const std::vector<Gate>& gates, std::span<const TestCase> cases);
 
 /// For the reports: behind the tests of the suite each gate as a test.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "emulator/report/output_file.h"
 #include "emulator/suite/junit.h"
 
@@ -21,7 +22,7 @@ std::vector<const char*> names_of(const SuiteReportOptions& options) {
 
 void write_suite_reports(const SuiteResult& suite, const std::filesystem::path& folder,
                          const SuiteReportOptions& options) {
-  const std::string& title = options.title.empty() ? suite.name : options.title;
+  const std::string& title = !options.title.empty() ? options.title : suite.title.empty() ? suite.name : suite.title;
   std::vector<std::string> unwritten;
   const auto write = [&](const char* name, const std::string& text) {
     try {
@@ -30,9 +31,10 @@ void write_suite_reports(const SuiteResult& suite, const std::filesystem::path& 
       unwritten.emplace_back(error.what());
     }
   };
+  // Names and texts are of configurations, devices and hooks.
   if (options.junit) write("junit.xml", junit_xml(suite));
-  if (options.markdown) write("suite.md", suite_markdown(suite, title));
-  if (options.html) write("suite.html", suite_html(suite, title));
+  if (options.markdown) write("suite.md", printable(suite_markdown(suite, title)));
+  if (options.html) write("suite.html", printable(suite_html(suite, title)));
   if (!unwritten.empty()) fail_run("{}", fmt::join(unwritten, "; "));
 }
 

@@ -12,7 +12,7 @@ namespace rankwire {
 
 struct SuiteReportOptions {
   bool junit = true, markdown = true, html = true;
-  std::string title = {};  ///< of the reports; empty: the name of the suite
+  std::string title = {};  ///< of the reports; empty: that of the suite, or its name
 };
 
 /// The files that these are.
@@ -23,7 +23,8 @@ inline constexpr std::array kSuiteFiles = {"suite.json", "junit.xml", "suite.md"
 
 /// Writes what is chosen, each file whole or not at all. Properties of the suite are grouped by what their name has
 /// before its first dot: "dut.model" stands beneath "Device under test" as "model", and likewise "topology.", "test."
-/// (its configuration) and "host."; other prefixes are headings as they are. A value of several lines keeps them.
+/// (its configuration) and "host."; other prefixes are headings as they are. A value of several lines keeps them,
+/// and control characters appear as "\x1b".
 /// Throws Error(kRun) where some of them cannot be written, when all others are.
 void write_suite_reports(const SuiteResult& suite, const std::filesystem::path& folder,
                          const SuiteReportOptions& options = {});

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <fstream>
 
 #include "base/error.h"
@@ -31,8 +32,8 @@ class BmwgBenchTest : public ::testing::Test {
     std::ofstream(run.folder / "summary.json") << summary_;
     return std::string();
   };
-  const BmwgSuite suite_;
-  const RunConfig base_;
+  const BmwgSuite suite_{};
+  const RunConfig base_{};
   const std::atomic<bool> interrupted_{false};
   const CaseContext context_{folder_.path(), interrupted_};
 };
@@ -86,6 +87,25 @@ TEST_F(BmwgBenchTest, WhatTheBackgroundDidNotCarryCountsNothing) {
   EXPECT_EQ(run.carried("slow", "messages_failed"), 3);
   EXPECT_EQ(run.carried("slow", "delivered_bps"), 0);
   EXPECT_EQ(run.carried("silent", "delivered_bps"), 0);
+}
+
+TEST(BmwgOutcomes, SayWhyATestFailsWhereItsBoundsDoNot) {
+  BmwgOutcome outcome;
+  outcome.because("nothing was marked, up to 400 kB under way");
+  outcome.add(measured("first marked at", NAN, "kB", 100));
+  const CaseOutcome found = std::move(outcome).finish();
+  EXPECT_EQ(found.verdict, CaseVerdict::kFail);
+  EXPECT_EQ(found.reason, "nothing was marked, up to 400 kB under way");
+}
+
+// Such as the fairness of links on which nothing was counted.
+TEST(BmwgOutcomes, ThatLackAValueAreNoPass) {
+  BmwgOutcome outcome;
+  outcome.add(measured("out-of-order rate", 0, ""));
+  outcome.add(measured("JFI", NAN, "", {}, {}, "4 queue pairs"));
+  const CaseOutcome found = std::move(outcome).finish();
+  EXPECT_EQ(found.verdict, CaseVerdict::kInconclusive);
+  EXPECT_EQ(found.reason, "JFI of 4 queue pairs has no value: there was nothing to take it from");
 }
 
 TEST_F(BmwgBenchTest, ATestWhoseTimeIsOverKeepsWhatItHasMeasured) {

@@ -40,6 +40,8 @@ TEST(Mirror, TakesNothingButCountsThatGrow) {
   EXPECT_THAT(refusal(R"({"marked": -1})", "{}"), HasSubstr("-1 of 'marked', which is no count"));
   EXPECT_THAT(refusal(R"({"marked": 5})", R"({"cnps": 5})"), HasSubstr("'marked' before the run, and not after it"));
   EXPECT_THAT(refusal(R"({"marked": 5})", R"({"marked": 4})"), HasSubstr("was 5 before the run and 4 after it"));
+  EXPECT_THAT(refusal(R"({"packets": 5, "out_of_order": 2})", R"({"packets": 15, "out_of_order": 302})"),
+              HasSubstr("it saw 300 of 'out_of_order' during the run and 10 of 'packets', of which these are a part"));
 }
 
 TEST(Mirror, MakesSharesOfPackets) {

@@ -75,6 +75,7 @@ TEST(BmwgSuite, SaysWhereSomethingIsWrong) {
       {"name: x\nbase: {}\n", "suite.yaml:2: base: a text is expected"},
       {good + "dut: [Acme]\n", "suite.yaml:3: dut: a text or 'key: value' lines are expected"},
       {good + "host:\n", "suite.yaml:3: host: a text or 'key: value' lines are expected"},
+      {good + "host: {cpu: x, rankwire: 9.9}\n", "suite.yaml:3: host.rankwire: is the version that measures"},
       {good + "dut: {model: [1]}\n", "model: a text is expected"},
       {good + "set: [a]\n", "set: 'key: value' lines are expected"},
       {good + "set: {ports.count: -4}\n", "suite.yaml:3: set: ports.count: '-4' is negative"},

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "base/error.h"
 #include "emulator/suite/curve_chart.h"
@@ -105,6 +107,22 @@ TEST(SuiteHtml, HasTheTestWithItsGraphAndLoadsNothing) {
   EXPECT_THAT(html, HasSubstr("<td class=\"n\">2.5 %</td>"));
   EXPECT_THAT(html, Not(HasSubstr("http")));
   EXPECT_THAT(html, Not(HasSubstr("<script")));
+}
+
+// A hook's counters and a lab's texts may hold what moves the cursor of who looks at the file.
+TEST(SuiteReports, ShowControlCharacters) {
+  const rankwire::testing::TemporaryFolder folder;
+  SuiteResult suite = reported_suite();
+  suite.properties["host.rack"] = "\x1b red";
+  suite.cases[0].outcome.measurements.push_back(measured("frames\x1b new", 1, ""));
+  write_suite_reports(suite, folder.path());
+  for (const char* const file : {"suite.md", "suite.html"}) {
+    std::ifstream in(folder.path() / file);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    EXPECT_THAT(text, HasSubstr("\\x1b red")) << file;
+    EXPECT_THAT(text, HasSubstr("frames\\x1b new")) << file;
+    EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << file;
+  }
 }
 
 TEST(SuiteReports, AreWrittenAsChosen) {

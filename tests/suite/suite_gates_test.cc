@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "emulator/suite/gate_words.h"
 #include "emulator/suite/jct_ratio.h"
 
 namespace rankwire {
@@ -70,7 +71,7 @@ TEST(SuiteGates, HoldEachRowOfATestAndTellTheWorst) {
   EXPECT_EQ(judged("T6.jct.jct_ratio_p95[N 8, 1.5 ms] <= 1.10").verdict, CaseVerdict::kPass);
   EXPECT_EQ(judged("min(T6.jct.jct_ratio_p95) <= 1.10").verdict, CaseVerdict::kPass);
   EXPECT_EQ(judged("count(T6.jct.jct_ratio_p95) == 2").verdict, CaseVerdict::kPass);
-  EXPECT_EQ(judged("T6.jct.jct_mean[*].variation <= 2 %").verdict, CaseVerdict::kPass);
+  EXPECT_EQ(judged("T6.jct.jct_mean[*].variation <= 2 %").text, "T6.jct.jct_mean_s[N 4].variation: 2 %, at most 2 %");
   EXPECT_EQ(judged("T6.jct.jct_mean[*].repetitions >= 4").verdict, CaseVerdict::kFail);
 }
 
@@ -123,6 +124,40 @@ TEST(SuiteGates, HoldFamiliesOfTestsAsTheyAreSelected) {
   EXPECT_EQ(judged("T6.*.jct_mean[*].variation <= 2 %").verdict, CaseVerdict::kPass);
   EXPECT_THAT(refusal("T9*.verdict == pass"), HasSubstr("g:1: 'T9*.verdict': no test of the suite is called 'T9*'"));
   EXPECT_THAT(refusal("T6.*.jct_ratio_p96 <= 1"), HasSubstr("did you mean 'jct_ratio_p95'?"));
+}
+
+// A word that is no verdict is unlike all of them, and would keep each gate of "!=".
+TEST(SuiteGates, TakeNoWordThatIsNoVerdict) {
+  EXPECT_EQ(refusal("T*.verdict != failed"), "g:1: 'failed' is no verdict of a test; did you mean 'fail'?");
+  EXPECT_EQ(refusal("T6.verdict != FAIL"), "g:1: 'FAIL' is no verdict of a test; did you mean 'fail'?");
+  EXPECT_EQ(refusal("verdict != Fail"), "g:1: 'Fail' is no verdict of a suite; did you mean 'fail'?");
+  EXPECT_THAT(refusal("T6.verdict == good"), HasSubstr("it is one of pass, fail, inconclusive, skipped, error"));
+  EXPECT_EQ(judged("verdict != interrupted").verdict, CaseVerdict::kPass);
+  const std::vector<TestCase> cases = {TestCase{.id = "T6"}};
+  EXPECT_THROW(require_tests_of_gates(parse_gates("verdict != failed", "g"), cases), Error);
+  EXPECT_NO_THROW(require_tests_of_gates(parse_gates("verdict == pass", "g"), cases));
+  // Runs have words of their own.
+  const auto refused = [](const std::string& line) {
+    try {
+      require_run_word(parse_gates(line, "g").at(0));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(refused("verdict != fail"), "g:1: 'fail' is no verdict of a run; did you mean 'failed'?");
+  EXPECT_EQ(refused("fidelity == OK"), "g:1: 'OK' is no fidelity of a run; did you mean 'ok'?");
+  EXPECT_EQ(refused("verdict == ok"), "none");
+  EXPECT_EQ(refused("ratio <= 1"), "none");
+}
+
+// T4.ecmp ended in an error and T6 failed, of which nobody knows what they would have measured.
+TEST(SuiteGates, RefuseAMisspelledFigureOfAPatternWhateverFailed) {
+  EXPECT_EQ(refusal("T*.jct_rato_p95 <= 1"),
+            "g:1: 'T*.jct_rato_p95': no test of the suite has 'jct_rato_p95'; did you mean 'jct_ratio_p95'?");
+  EXPECT_THAT(refusal("T4.*.verdit == pass"), HasSubstr("did you mean 'verdict'?"));
+  EXPECT_EQ(judged("T4.*.jct_ratio_p99 <= 1").verdict, CaseVerdict::kFail) << "another quantile";
+  EXPECT_EQ(judged("T4.*.throughput_efficiency <= 1").verdict, CaseVerdict::kFail);
 }
 
 TEST(SuiteGates, AreUnclearOfInconclusiveTestsUnlessOthersBreakThem) {

@@ -110,9 +110,12 @@ TEST(Suite, IsOnDiskAfterEveryTestAndReadsBackWhole) {
     return outcome;
   };
   const std::atomic<bool> interrupted = false;
-  run_suite({test}, {.name = "x", .version = "1", .properties = {{"dut", "a"}}, .folder = folder.path()}, interrupted);
+  run_suite({test},
+            {.name = "x", .version = "1", .title = "X of A", .properties = {{"dut", "a"}}, .folder = folder.path()},
+            interrupted);
   const SuiteResult read = read_suite(folder.path() / "suite.json");
   EXPECT_EQ(read.properties.at("dut"), "a");
+  EXPECT_EQ(read.title, "X of A");
   ASSERT_EQ(read.cases.size(), 1u);
   EXPECT_EQ(read.cases[0].title, test.title);
   EXPECT_EQ(read.cases[0].folder, "cases/only");

@@ -67,6 +67,26 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
         for test in ("T8.soak", "I.kv_transfer"):
             self.assertIn("there is no network interface rw0", cases[test]["reason"])
 
+    def test_a_port_that_vanishes_during_a_run_is_named(self):
+        suite = {"name": "x", "base": "base.yaml", "tests": [{"select": "I.kv_transfer", "sizes": "64KiB", "duration": "4s"}]}
+        base = {"name": "x"} | self.base()
+        base["transport"] |= {"timeout": 12, "retry_count": 1}
+        for name, document in (("base", base), ("suite", suite)):
+            (self.folder / f"{name}.yaml").write_text(json.dumps(document), encoding="utf-8")
+        out = self.folder / "out"
+        with start("bmwg", "run", self.folder / "suite.yaml", "--quick", "--yes", "--only=I.kv_transfer", "--out", out,
+                   prefix=self.inside()) as process:  # fmt: skip
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not list(out.glob("cases/I.kv_transfer/*/run.sqlite")):
+                time.sleep(0.02)
+            time.sleep(1)
+            ip("-n", self.near, "link", "delete", "rw3")
+            process.communicate(timeout=120)
+        self.assertEqual(process.returncode, FAILED)
+        (case,) = json.loads((out / "suite.json").read_text(encoding="utf-8"))["cases"]
+        self.assertEqual(case["verdict"], "error", case["reason"])
+        self.assertIn("there is no network interface rw3 any more", case["reason"])
+
     def hook(self, name, *commands):
         file = self.folder / name
         file.write_text("#!/bin/sh -e\n" + "".join(f"{command}\n" for command in commands), encoding="utf-8")
@@ -96,7 +116,8 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
         suite = {"name": "x", "base": "base.yaml",
                  "hooks": {"link_down": self.hook("down", f"{command} set x0 down", "sleep 0.05", f"{command} set y0 up",
                                                   f"touch {self.folder}/pulled"),
-                           "link_up": self.hook("up", f"{command} set y0 down", f"{command} set x0 up")},
+                           "link_up": self.hook("up", f"touch {self.folder}/mending", "sleep 0.5", f"{command} set y0 down",
+                                                f"{command} set x0 up")},
                  "tests": [{"select": "T7.link_failure", "size": "16KiB"} | parameters]}  # fmt: skip
         for name, document in (("base", base), ("suite", suite)):
             (self.folder / f"{name}.yaml").write_text(json.dumps(document), encoding="utf-8")
@@ -121,16 +142,47 @@ class BmwgOverABridge(BmwgDevice, BridgeTest):
         self.assertGreater(values["JCT overhead of the failure"], 50)
         self.assertGreater(values["calls that came to their end"], 5)
 
+    def link_failure(self, hooks, **parameters):
+        """The test with other hooks than those of the cables."""
+        command = self.suite_of_cables(**parameters)
+        file = self.folder / "suite.yaml"
+        suite = json.loads(file.read_text(encoding="utf-8"))
+        file.write_text(json.dumps(suite | {"hooks": {name: hook or suite["hooks"][name] for name, hook in hooks.items()}}),
+                        encoding="utf-8")  # fmt: skip
+        process = rankwire(*command, prefix=self.inside())
+        (case,) = json.loads((self.folder / "out/suite.json").read_text(encoding="utf-8"))["cases"]
+        self.assertEqual((process.returncode, case["verdict"]), (INCONCLUSIVE, "inconclusive"), case["reason"])
+        return case
+
+    def test_a_cable_that_nothing_mends_is_pulled_once(self):
+        # Of 5 ms each: all have ended before the hook has.
+        case = self.link_failure({"link_down": None}, iterations=5)
+        self.assertEqual([folder.name for folder in (self.folder / "out/cases/T7.link_failure").glob("failure*/")], ["failure"])
+        self.assertRegex(case["reason"], "all calls had ended before the hook `link_down` had|the generator may have set")
+        if (self.folder / "pulled").exists():
+            self.assertIn("the cable stays pulled: there is no hook `link_up`", "".join(case["anomalies"]))
+
+    def test_a_hook_that_pulls_nothing_is_no_pass(self):
+        # Of 5 ms each, so that the run outlasts the 200 ms and more until the record tells that a third has ended.
+        case = self.link_failure({"link_down": "true", "link_up": "true"}, iterations=400)
+        self.assertRegex(case["reason"], "was a cable pulled that carries the traffic|the generator may have set")
+
     def test_a_cable_is_mended_when_the_test_is_interrupted(self):
         with start(*self.suite_of_cables(iterations=300), prefix=self.inside()) as process:
             end = time.monotonic() + 60
             while time.monotonic() < end and not (self.folder / "pulled").exists():
                 time.sleep(0.02)
             process.send_signal(signal.SIGINT)
+            # A second one, as `timeout` sends, while the cable is being mended.
+            while time.monotonic() < end and not (self.folder / "mending").exists():
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
             process.communicate(timeout=60)
         self.assertEqual(process.returncode, FAILED)
         self.assertTrue((self.folder / "pulled").exists())
         self.assert_mended()
+        for report in ("suite.md", "junit.xml"):
+            self.assertTrue((self.folder / "out" / report).exists(), report)
 
     def assert_soak_was_seen(self, case):
         """Each sample's traffic has crossed the device."""

@@ -199,11 +199,11 @@ class Bmwg(RankwireTest):
         for name, command in hooks.items():
             suite = self.suite(f"hooks: {{counters: \"{command}\"}}\nhook_patience: 300ms\n"
                                "tests:\n  - {select: T8.soak, duration: 50ms}\n")
-            process, cases = self.run_suite(suite, "--twin", "--only", "T8.soak", "--only", "I.disaggregated", out=name)
+            process, cases = self.run_suite(suite, "--only", "T8.soak", "--only", "I.disaggregated", out=name)
             self.assertEqual(process.returncode, FAILED)
             self.assertEqual(cases["T8.soak"]["verdict"], "error", name)
             self.assertIn(command.split()[0], cases["T8.soak"]["reason"])
-            self.assertEqual(cases["I.disaggregated"]["verdict"], "pass")  # the next
+            self.assertIn(cases["I.disaggregated"]["verdict"], ("pass", "inconclusive"))  # the next
 
     def test_a_plan_says_what_is_skipped_and_counts_at_the_rate_of_the_ports(self):
         def plan(rate):
@@ -250,14 +250,14 @@ class Bmwg(RankwireTest):
 
     def test_force_leaves_nothing_of_what_was_there(self):
         out = self.folder / "out"
-        for left in ("cases/T1.burst/old", "collective.csv", "report.html", "run.sqlite", "mine.txt"):
+        for left in ("cases/T1.burst/old", "cases/mine/keep", "collective.csv", "report.html", "run.sqlite", "mine.txt"):
             (out / left).parent.mkdir(parents=True, exist_ok=True)
             (out / left).write_text("x", encoding="utf-8")
         process, _ = self.run_suite(self.suite("dut: S9 of Acme\n"), "--twin", "--only", "T2.*", "--force")
         self.assertEqual(process.returncode, INCONCLUSIVE, process.stderr)
         self.assertEqual(sorted(path.name for path in out.iterdir()),
                          ["cases", "junit.xml", "mine.txt", "suite.html", "suite.json", "suite.md"])  # fmt: skip
-        self.assertEqual(list((out / "cases").iterdir()), [])
+        self.assertEqual([str(path.relative_to(out)) for path in (out / "cases").rglob("*")], ["cases/mine", "cases/mine/keep"])
         report = (out / "suite.md").read_text(encoding="utf-8")
         self.assertIn("S9 of Acme", report)
         self.assertIn("## Host configuration", report)
@@ -270,8 +270,8 @@ class Bmwg(RankwireTest):
         counters.chmod(0o755)
         suite = self.suite(f"hooks: {{counters: {counters}}}\n"
                            "tests:\n  - {select: T8.soak, duration: 60ms, interval: 20ms, accelerators: 1024}\n")  # fmt: skip
-        process, cases = self.run_suite(suite, "--twin", "--only", "T8.soak")
-        self.assertEqual(process.returncode, OK, process.stdout + process.stderr)
+        process, cases = self.run_suite(suite, "--only", "T8.soak")
+        self.assertIn(process.returncode, (OK, INCONCLUSIVE), process.stdout + process.stderr)
         self.assertRegex(cases["T8.soak"]["anomalies"][0], r"^1024 accelerators were cut to (\d+): the hosts hold \1$")
         (curve,) = (curve for curve in cases["T8.soak"]["curves"] if curve["name"] == "memory")
         self.assertEqual(curve["points"], [[0, 1], [0.02, 2], [0.04, 3]])
@@ -287,20 +287,20 @@ class Bmwg(RankwireTest):
                            "tests:\n  - {select: T3.ecn, thresholds: 64KB, duration: 5ms}\n")  # fmt: skip
         plan = rankwire("bmwg", "plan", suite, "--quick", "--only", "T3.ecn")
         self.assertIn("; marks where they are made by the hook `mirror`, before and after each run", plan.stdout)
-        process, cases = self.run_suite(suite, "--twin", "--only", "T3.ecn")
-        self.assertEqual(process.returncode, FAILED, process.stderr)
+        process, cases = self.run_suite(suite, "--only", "T3.ecn")
+        self.assertIn(process.returncode, (FAILED, INCONCLUSIVE), process.stderr)
         case = cases["T3.ecn"]
         ratios = [m["value"] for m in case["measurements"] if m["name"] == "mirrored port, ECN marking ratio"]
         self.assertEqual(ratios, [0.2] * 7)
         # Of the seven loads 25, 50 and 90 % of the threshold are below it.
-        self.assertEqual(case["reason"], "packets marked below the threshold, mirrored port of 64KB: 6 packets, expected at most "
-                         "0 packets")  # fmt: skip
+        below = [m for m in case["measurements"] if m["name"] == "packets marked below the threshold, mirrored port"]
+        self.assertEqual([(m["value"], m["verdict"]) for m in below], [(6, "fail")])
         self.assertEqual((self.folder / "looks").read_text(encoding="utf-8"), "x\n" * 14)
 
     def test_a_mirror_that_prints_something_else_is_an_error(self):
         suite = self.suite("hooks: {mirror: 'echo {\\\"mark\\\": 1}'}\n"
                            "tests:\n  - {select: T3.ecn, thresholds: 64KB, duration: 5ms}\n")  # fmt: skip
-        process, cases = self.run_suite(suite, "--twin", "--only", "T3.ecn")
+        process, cases = self.run_suite(suite, "--only", "T3.ecn")
         self.assertEqual((process.returncode, cases["T3.ecn"]["verdict"]), (FAILED, "error"))
         self.assertIn("mirror: 'echo {\\\"mark\\\": 1}': it printed 'mark', which is none of packets, marked", cases["T3.ecn"]["reason"])
 
@@ -309,7 +309,7 @@ class Bmwg(RankwireTest):
                            "tests:\n  - {select: T8.soak, duration: 20ms, interval: 20ms}\n"
                            "  - {select: T7.scale, accelerators: 2}\n")  # fmt: skip
         out = self.folder / "out"
-        with start("bmwg", "run", suite, "--quick", "--out", out, "--twin", "--only", "T8.soak", "--only",
+        with start("bmwg", "run", suite, "--quick", "--out", out, "--only", "T8.soak", "--only",
                    "T7.scale") as process:  # fmt: skip
             end = time.monotonic() + 60
             while time.monotonic() < end and not (out / "cases/T8.soak/sample-1/summary.json").exists():
@@ -317,7 +317,33 @@ class Bmwg(RankwireTest):
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=60)
         self.assertEqual(process.returncode, FAILED)
-        self.assertEqual([(case["id"], case["verdict"]) for case in self.ended_tests(out)], [("T7.scale", "pass")])
+        self.assertEqual([case["id"] for case in self.ended_tests(out)], ["T7.scale"])
+        self.assertIn("interrupted", (out / "suite.md").read_text(encoding="utf-8"))
+
+    def test_a_slow_line_carries_enough_messages_to_tell_goodput(self):
+        """At 30 % of 40 Mbit/s the 50 ms of --quick have one message of 64 KiB of each pair: what is under way at the end, of
+        one or two messages, is a small part of 50 only."""
+        suite = self.suite("set: {ports.rate: 40Mbps}\n")
+        process, cases = self.run_suite(suite, "--twin", "--only", "T4.spray")
+        self.assertEqual(process.returncode, OK, process.stdout + process.stderr)
+        self.assertGreaterEqual(self.values(cases["T4.spray"], "effective goodput")["4 queue pairs"], 48 / 50)
+
+    def test_the_twin_asks_no_device(self):
+        """What a lab's device counts and does is none of the traffic in virtual time."""
+        base = self.folder / "base.yaml"
+        ports = ", ".join(f"{{name: p{port}, device: net_null{port}, rate: 1Gbps}}" for port in range(4))
+        base.write_text(f"name: x\nports: [{ports}]\n", encoding="utf-8")
+        touch = f"touch {self.folder}/asked"
+        suite = {"name": "x", "base": "base.yaml", "hooks": {name: touch for name in ("counters", "mirror", "link_down")},
+                 "tests": [{"select": "T8.soak", "duration": "20ms", "interval": "20ms"}]}  # fmt: skip
+        file = self.folder / "suite.yaml"
+        file.write_text(yaml.safe_dump(suite), encoding="utf-8")
+        process, cases = self.run_suite(file, "--twin", *(f"--only={test}" for test in ("T4.spray", "T7.*failure", "T8.*")))
+        self.assertEqual(process.returncode, OK, process.stdout + process.stderr)
+        self.assertEqual([case["verdict"] for case in cases.values()], ["skipped", "skipped", "pass"])
+        self.assertIn("counters`, which there is none of, or not with --twin", cases["T4.spray"]["reason"])
+        self.assertIn("--twin asks no device, so that what `counters` would have told is left out", cases["T8.soak"]["anomalies"])
+        self.assertFalse((self.folder / "asked").exists())
 
     def test_an_interrupt_is_resumed(self):
         only = ("--twin", "--only", "T5.*", "--only", "T6.jct")
@@ -395,6 +421,15 @@ class Bmwg(RankwireTest):
             process = rankwire("bmwg", command, suite, *(("--out", self.folder / "out") if command == "run" else ()))
             self.assert_one_line_error(process, USAGE, "suite.yaml:5: sizes: 7 B of T5.all_reduce is not a whole number of "
                                        "elements of 4 B (float)")  # fmt: skip
+        # 8 accelerators are the most of --quick that there are NPUs for, with an element of 4 B each.
+        for test, value, why in (("T5.all_to_all", "sizes: [64KiB, 4B]", "sizes of T5.all_to_all: 4B: each of 8 accelerators has"),
+                                 ("T5.all_gather", "sizes: 28B", "takes 32 B"), ("T8.soak", "size: 4B", "takes 32 B"),
+                                 ("T7.link_failure", "iterations: 2", "iterations of T7.link_failure: 2: it takes 3 or more"),
+                                 ("T1.latency", "load: 0%", "load of T1.latency: 0 %: it takes traffic"),
+                                 ("T4.ecmp", "load: 0%", "load of T4.ecmp: 0 %"),
+                                 ("I.contention", "loads: [50%, 0%]", "loads of I.contention: 0 %")):  # fmt: skip
+            process = rankwire("bmwg", "plan", self.suite(f"tests:\n  - select: {test}\n    {value}\n"), "--quick")
+            self.assert_one_line_error(process, USAGE, "suite.yaml:5: ", why)
         process = rankwire("bmwg", "plan", self.suite("set: {transport.mtv: 1024B}\n"))
         self.assert_one_line_error(process, USAGE, "transport.mtu")
         self.assertFalse((self.folder / "out").exists())

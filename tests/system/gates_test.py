@@ -248,8 +248,14 @@ class Suites(PipelineTest):
         self.assertIn("a \\| b", markdown)
         page = (self.folder / "suite.html").read_text(encoding="utf-8")
         self.assertEqual(page.count("<circle"), 2, "the point without a value is left out")
-        self.assertIn("why \x1b[31m&lt;b&gt;", page)
+        self.assertIn("why \\x1b[31m&lt;b&gt;", page)
+        self.assertNotIn("\x1b", page + markdown)
         self.assertNotRegex(page, r"(src|href)=\"(https?:)?//")
+        # Headed as the run did.
+        document = json.loads((self.folder / "suite.json").read_text(encoding="utf-8")) | {"title": "Bench of X"}
+        (self.folder / "suite.json").write_text(json.dumps(document), encoding="utf-8")
+        self.assertEqual(rankwire("suite", self.folder, "--format", "markdown").returncode, FAILED)
+        self.assertTrue((self.folder / "suite.md").read_text(encoding="utf-8").startswith("# Bench of X\n"))
         printed = rankwire("suite", self.folder, "--json", "--format", "junit")
         self.assert_valid("suite", json.loads(printed.stdout))
         # One that cannot be written is found before others are, and 1 would be a verdict.

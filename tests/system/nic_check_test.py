@@ -166,6 +166,9 @@ limits: {{timeout_exponent: 10, answer: 2ms, quiet: 1ms}}
         self.assertEqual({case["verdict"] for case in cases}, {"error"})
         for report in ("junit.xml", "suite.md", "suite.html"):
             self.assertIn(f"127.0.0.1:{port}", (out / report).read_text(encoding="utf-8"))
+        # A pattern of nothing is found before anybody is asked.
+        nothing = rankwire(*how[:-1], "requester.los.*", "--resume")
+        self.assert_one_line_error(nothing, USAGE, "no test is called 'requester.los.*'")
         # What has been found stays.
         self.assert_one_line_error(rankwire(*how, "--resume"), FAILED, f"127.0.0.1:{port}")
         self.assertEqual(json.loads((out / "suite.json").read_text(encoding="utf-8"))["cases"], cases)

@@ -101,6 +101,9 @@ class Repeated(RankwireTest):
         other = self.call("run", self.small(1), "--set", "workload.iterations=2", out="other")
         refused = rankwire("compare", single.folder, other.folder)
         self.assert_one_line_error(refused, USAGE, "ran different workloads", "is executed", "--unlike")
+        for side in ("--bases", "--others"):
+            refused = rankwire("compare", single.folder, slow.folder, side, other.folder)
+            self.assert_one_line_error(refused, USAGE, "of one side ran different workloads", "--unlike")
         table = rankwire("compare", single.folder, other.folder, "--unlike").stdout
         self.assertIn("the workloads differ: ", table)
         self.assertIn("; fidelity ", table)
