@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -86,7 +86,9 @@ std::string quantity(std::string_view name, double value) {
 
 bool is_within(const LimitResult& result, double part) {
   const bool is_of_time = result.limit.name == "ratio" || result.limit.name.starts_with(kBandwidth);
-  return is_of_time && result.value && std::abs(*result.value - result.limit.value) < part * result.limit.value;
+  if (!is_of_time || !result.value) return false;
+  const auto [less, more] = std::minmax(*result.value, result.limit.value);
+  return more < less * (1 + part);
 }
 
 bool is_between(const LimitResult& result) {

@@ -18,7 +18,8 @@ struct LimitResult {
   std::string text;                 ///< "limits.ratio: 1.432 is above 1.1"
 };
 
-/// Whether the limit is of a time, or a bandwidth, and the value is nearer to it than such a part of it.
+/// Whether the limit is of a time, or a bandwidth, and the greater of it and the value is the lesser and less than such
+/// a part of that beside.
 bool is_within(const LimitResult& result, double part);
 
 /// Whether one end of the reference's band keeps the limit and the other one breaks it.
