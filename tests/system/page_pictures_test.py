@@ -8,6 +8,7 @@ import unittest
 
 import chakra
 from pages import HOSTILE, PageTest, differences
+from rankwire import FAILED, transformer
 
 RANKS = 4
 MATRIX, TIMES = 'document.querySelector("#traffic")', 'document.querySelector("#times figure:not([hidden])")'
@@ -168,6 +169,25 @@ class Pictures(PageTest):
         self.browser.open(self.page)
         self.assertEqual(self.browser.evaluate(seen), [True, False, True, False])
         self.assertEqual(self.browser.evaluate('document.querySelectorAll("#times figure").length'), 4)
+
+
+class Failed(PageTest):
+    """Of a run of whose ports one goes down: the others wait for its rank."""
+
+    def simulated(self):
+        config = {
+            "workload": {"generate": transformer(tensor_parallel=1, pipeline_parallel=1, data_parallel=8)},
+            "hosts": {"count": 8},
+            "ports": {"count": 8, "device": "memory", "rate": "10Gbps"},
+            "fabric": {"leaves": 4, "spines": 2, "failures": [{"a": "p0", "down": "100us"}]},
+        }
+        return self.call("simulate", config, "--twin", status=FAILED).folder / "report.html"
+
+    def test_who_waits_for_whom_fits_into_a_narrow_window(self):
+        self.browser.size(400, 800)
+        self.browser.frame()
+        self.assertTrue(self.browser.evaluate('document.querySelector("svg.waits") !== null'))
+        self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), 400)
 
 
 if __name__ == "__main__":
