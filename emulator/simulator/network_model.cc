@@ -68,26 +68,6 @@ uint64_t visible_key(const Message& message) {
   return message.bytes.count >= 8 ? key : key & ((uint64_t{1} << (8 * message.bytes.count)) - 1);
 }
 
-Duration acknowledging_time(const Network& network, uint32_t connection, Bytes message) {
-  if (network.acknowledgements.empty()) return {};
-  const Acknowledgements& back = network.acknowledgements[connection];
-  if (!back.link.valid()) return {};
-  const Framing& framing = network.routes[connection].framing;
-  const Bytes part = framing.parts > 1 ? split_part(message, framing.parts) : message;
-  const int64_t frames = std::max<int64_t>(1, (part.count + framing.payload.count - 1) / framing.payload.count);
-  const int64_t count = (frames + back.every - 1) / back.every * framing.parts;
-  return serialization_time(Bytes(back.frame.count * count), network.links[back.link.value].bandwidth);
-}
-
-/// From a message's delivery to its acknowledgement.
-Duration way_back(const Network& network, uint32_t connection, const Route& route) {
-  if (network.acknowledgements.empty() || !network.acknowledgements[connection].link.valid())
-    return latency(network, route);
-  Route back = route;
-  back.framing = {.payload = Bytes(1), .overhead_per_frame = network.acknowledgements[connection].frame};
-  return undisturbed_time(network, back, Bytes(0));
-}
-
 Event event_of(const Message& message) {
   Event event;
   event.connection = message.connection;
@@ -274,26 +254,6 @@ void NetworkModel::begin(uint32_t connection, Time now) noexcept {
   start(connection, size, now);
 }
 
-Time NetworkModel::take_turn(uint32_t connection, Bytes size, Time now) noexcept {
-  Flow& flow = flows_[connection];
-  if (ports_.empty() || flow.variable == kNone) return now;
-  flow.port = port_of(flow);
-  Port& port = ports_[flow.port.value];
-  const Time turn = std::max(now, port.taken_until) + std::exchange(port.owed, Duration());
-  const Link& link = network_.links[flow.port.value];
-  port.taken_until = turn;
-  if (link.turn.count > 0) port.taken_until += serialization_time(std::min(size, link.turn), link.bandwidth);
-  return turn;
-}
-
-/// The one that it came to, though it may go another way by now.
-void NetworkModel::leave_port(uint32_t connection, Time now) noexcept {
-  const LinkId link = std::exchange(flows_[connection].port, LinkId::invalid());
-  if (!link.valid()) return;
-  Port& port = ports_[link.value];
-  if (--port.begun == 0) port.taken_until = std::max(port.taken_until, now) + std::exchange(port.owed, Duration());
-}
-
 void NetworkModel::wait(uint32_t connection, Time turn, Time now) noexcept {
   stop_sharing(connection, now);
   flows_[connection].waits = true;
@@ -389,17 +349,6 @@ Event NetworkModel::report_received(uint32_t slot) noexcept {
   event.received = {
       .first_rx = Time::never(), .delivered = transfer.delivered, .payload_key = visible_key(message), .marks = 0};
   return event;
-}
-
-void NetworkModel::acknowledge(uint32_t connection, const Transfer& transfer) noexcept {
-  const LinkId link = network_.acknowledgements[connection].link;
-  if (!link.valid()) return;
-  Port& port = ports_[link.value];
-  const Duration time = cost_of(connection, transfer.message.bytes).acknowledging;
-  if (port.begun > 0)
-    port.owed += time;
-  else
-    port.taken_until = std::max(port.taken_until, transfer.delivered) + time;
 }
 
 Event NetworkModel::report_sent(uint32_t slot) noexcept {

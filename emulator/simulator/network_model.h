@@ -155,6 +155,10 @@ class NetworkModel final : public Transport, public LinkLoads {
   ConnectionId id_of(uint32_t flow) const noexcept {
     return network_.connections ? (*network_.connections)[flow] : ConnectionId(flow);
   }
+  /// On the line, of all acknowledgements of a message.
+  static Duration acknowledging_time(const Network& network, uint32_t connection, Bytes message);
+  /// From a message's delivery to its acknowledgement, over a route of the connection the other way.
+  static Duration way_back(const Network& network, uint32_t connection, const Route& route);
   static std::vector<Way> ways_of(const Network& network, std::vector<Turn>& turns);
   void advance(Time now) noexcept;
   void share_rates() noexcept;
