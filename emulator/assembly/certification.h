@@ -6,13 +6,13 @@
 #include <filesystem>
 
 #include "emulator/input/config.h"
-#include "emulator/record/run_record.h"
+#include "emulator/record/certificate.h"
 
 namespace rankwire {
 
 /// Runs the beginning of `config`'s run several times in real time and once in virtual time, for two seconds at the
 /// most beside what it takes to load its traces. Ports are memory ports of the embedded switch or fabric at the
-/// configured rates, whatever they are in `config`: no device is touched, and DPDK's part of the way is left out. The
+/// configured rates, whatever they are in `config`: no device is touched, and DPDK's part of the way is left to certify_ports. The
 /// workers and their cores are those of `config`; impairments, losses and failures of cables are left out, and so are
 /// captures and samples of queues. The calling thread runs the loop. `folder` is made for their files, and stays. What
 /// goes wrong is in the result; `interrupted` ends it. `config` is valid.

@@ -20,6 +20,7 @@
 #include "emulator/assembly/live_run.h"
 #include "emulator/assembly/machine_run.h"
 #include "emulator/assembly/machine_shares.h"
+#include "emulator/assembly/port_certification.h"
 #include "emulator/assembly/rate_sampling.h"
 #include "emulator/assembly/real_time_transports.h"
 #include "emulator/assembly/reference.h"
@@ -173,8 +174,21 @@ void PreparedRun::close_record() {
   recorder_.reset();
 }
 
-void PreparedRun::certified(const Certificate& certificate) {
-  recorder_->certificate(certificate);
+void PreparedRun::certified(Certificate certificate) {
+  certificate_ = std::move(certificate);
+}
+
+std::vector<PortCertificate> PreparedRun::measure_ports(const RunControl& control) {
+  if (setup_.config.ports.front().embedded()) return {};
+  const WorkerShares shares(setup_, threads_.count);
+  const std::unique_ptr<Testbed> testbed = open_testbed(shares, control);
+  return certify_ports(setup_, *testbed, shares, threads_.cpus, control.interrupted);
+}
+
+void PreparedRun::complete_certificate(const RunControl& control) {
+  if (!certificate_) return;
+  if (certificate_->failure.empty()) certificate_->ports = measure_ports(control);
+  recorder_->certificate(*certificate_);
 }
 
 /// Those from `first` on.
@@ -230,6 +244,7 @@ std::vector<CompletedRun> PreparedRun::emulate_all(const RunControl& control) {
     own_ = {};
     return runs;
   }
+  complete_certificate(control);
   const uint32_t planned = setup_.config.run.repeat;
   Duration spent;
   for (uint32_t number = 1; number <= planned; ++number) {

@@ -26,6 +26,7 @@
 #include "emulator/assembly/workers.h"
 #include "emulator/engine/node_variation.h"
 #include "emulator/input/config.h"
+#include "emulator/record/certificate.h"
 #include "emulator/record/recorder.h"
 
 namespace rankwire {
@@ -81,8 +82,12 @@ class PreparedRun {
   PreparedRun(const PreparedRun&) = delete;
   PreparedRun& operator=(const PreparedRun&) = delete;
 
-  /// Before `run`: what the generator was found to add of its own goes into the record.
-  void certified(const Certificate& certificate);
+  /// Before `run`: what the generator was found to add of its own goes into the record, with what `run` then finds of
+  /// its ports (measure_ports) before anything else.
+  void certified(Certificate certificate);
+  /// Of an emulated run that has not begun: opens its ports and has them send, as certify_ports does. They stay open
+  /// for the run. None of the embedded switch. Throws Error where they cannot be opened.
+  std::vector<PortCertificate> measure_ports(const RunControl& control);
   /// With the warnings that are known so far; they are in the record, too.
   const Setup& setup() const { return setup_; }
   const std::filesystem::path& folder() const { return folder_.path(); }
@@ -105,6 +110,7 @@ class PreparedRun {
   void close_record();
   void record_failure(const std::exception& error);
   void take_warnings(size_t first);
+  void complete_certificate(const RunControl& control);
   void record_nodes();
   void record_requests();
   void record_jobs();
@@ -157,6 +163,7 @@ class PreparedRun {
   OpenPorts own_;                       ///< where nobody else has them
   OpenPorts& open_;
   std::optional<RunRecorder> recorder_;  ///< until the run has ended
+  std::optional<Certificate> certificate_;
   bool has_begun_ = false, tells_failure_ = false;
 };
 

@@ -224,6 +224,14 @@ void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
              iterations_text(j));
 }
 
+/// Of the ports that a run would have.
+std::vector<PortCertificate> measured_ports(const RunRequest& request, const std::filesystem::path& folder,
+                                            const std::atomic<bool>& interrupted) {
+  PreparedRun prepared(resolve(request.config, request.settings, RunKind::kEmulated),
+                       {.out = folder, .standard = {}, .overwrite = true});
+  return prepared.measure_ports({interrupted});
+}
+
 }  // namespace
 
 int check_configuration(const RunRequest& request) {
@@ -253,6 +261,8 @@ int check_configuration(const RunRequest& request) {
   if (request.ask_devices) devices = ask_devices(resolved.config, interrupted);
   std::optional<Certificate> certificate;
   if (request.certify) certificate = certify(resolved.config, scratch->path() / "certified", interrupted);
+  if (request.certify_ports && certificate->failure.empty())
+    certificate->ports = measured_ports(request, scratch->path() / "ports", interrupted);
   if (interrupted) fail_run("stopped by a signal");
   scratch.reset();  // nobody may be there any more to read what is printed
   for (const std::string& warning : embedding.warnings) log_warning(warning);

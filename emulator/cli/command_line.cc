@@ -276,6 +276,10 @@ struct CommandLine {
     check.add_flag("--certify", request.certify,
                    "measure the smallest gap that runs resolve: the run's beginning against the embedded switch, which "
                    "takes two seconds");
+    check.add_flag_callback(
+        "--certify-ports", [this] { request.certify = request.certify_ports = true; },
+        "--certify, and open the ports of devices: each sends for a tenth of a second, at its rate, frames that are "
+        "addressed to itself");
     check.footer(
         "Example: rankwire check configs/quickstart.yaml\n"
         "     or: rankwire check configs/quickstart.yaml --no-measure --json");

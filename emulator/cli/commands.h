@@ -29,6 +29,7 @@ struct RunRequest {
   bool measure = true;                        ///< `check`: also what this machine can embed
   bool ask_devices = true;                    ///< `check`: also what the devices under test count
   bool certify = false;                       ///< `check`: also what the generator adds of its own
+  bool certify_ports = false;                 ///< and its ports, which then send
   std::optional<ClusterMeasurement> cluster;  ///< `collective`: to show beside it
   GateRequest gating;
   std::string machine;        ///< `run`: what this process's machine is called in `ports[].on`; empty: as by the system

@@ -19,6 +19,14 @@ Duration rounded(double ps) {
   return Duration(static_cast<int64_t>(ps));
 }
 
+/// A row behind that of the port itself.
+void read_port(const std::string& name, double value, PortCertificate& port) {
+  if (name == "port_returned") port.returned = static_cast<uint64_t>(value);
+  if (name == "port_error") port.errors.push_back(value);
+  if (name == "port_slipped_ps") port.slipped = rounded(value);
+  if (name == "port_worst_stall_ps") port.worst_stall = rounded(value);
+}
+
 }  // namespace
 
 void RunStore::certificate(const Certificate& certificate) {
@@ -31,6 +39,13 @@ void RunStore::certificate(const Certificate& certificate) {
   add("operations", static_cast<double>(certificate.operations));
   if (certificate.clock_slew_ppm) add("clock_slew_ppm", *certificate.clock_slew_ppm);
   for (const double error : certificate.errors) add("error", error);
+  for (const PortCertificate& port : certificate.ports) {
+    insert.bind("port", static_cast<double>(port.frames), port.port).execute();
+    add("port_returned", static_cast<double>(port.returned));
+    for (const double error : port.errors) add("port_error", error);
+    add("port_slipped_ps", static_cast<double>(port.slipped.ps));
+    add("port_worst_stall_ps", static_cast<double>(port.worst_stall.ps));
+  }
   if (!certificate.failure.empty()) insert.bind("failure", std::nullopt, certificate.failure).execute();
 }
 
@@ -49,6 +64,8 @@ std::optional<Certificate> RunReader::certificate() const {
     if (name == "clock_slew_ppm") certificate->clock_slew_ppm = rows.real(1);
     if (name == "error") certificate->errors.push_back(rows.real(1));
     if (name == "failure") certificate->failure = rows.text(2);
+    if (name == "port") certificate->ports.push_back({rows.text(2), static_cast<uint64_t>(rows.real(1))});
+    if (!certificate->ports.empty()) read_port(name, rows.real(1), certificate->ports.back());
   }
   return certificate;
 }

@@ -12,6 +12,7 @@
 #include "base/record.h"
 #include "base/transport.h"
 #include "base/units.h"
+#include "emulator/record/certificate.h"
 #include "emulator/record/device_rows.h"
 #include "emulator/record/rate_rows.h"
 #include "emulator/record/wrong_messages_row.h"
@@ -96,21 +97,6 @@ struct ServiceObjectives {
 struct LimitInfo {
   std::string name;  ///< key of the configuration: "ratio", "busbw.all_reduce"
   double value = 0;  ///< times in picoseconds, bandwidths in bits a second
-};
-
-/// How far the generator's own runs against the embedded switch were from what they are in virtual time.
-struct Certificate {
-  Duration time = {};               ///< of the twin, for what was compared
-  uint64_t operations = 0;          ///< executions that were
-  std::vector<double> errors = {};  ///< of each run in real time: how much longer it took for them, over `time`
-  Duration slipped = {};            ///< line time, or time of a paced queue pair, lost for good: the most of all runs
-  Duration worst_stall = {};        ///< furthest that a port fell behind its schedule
-  Duration worst_turn = {};         ///< longest turn of the loop
-  std::optional<Duration> jitter = {};        ///< one-way delay, P99 - P50, beyond the twin's; absent: none was timed
-  std::optional<Duration> clock_time = {};    ///< for which the clocks were compared
-  std::optional<double> clock_slew_ppm = {};  ///< see ClockError
-  std::optional<Duration> clock_residual = {};
-  std::string failure = {};  ///< why there is nothing of all this; empty where there is
 };
 
 /// A job's completion time when a model runs it without the others, at its places.

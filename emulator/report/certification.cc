@@ -33,10 +33,8 @@ std::optional<Duration> reference_time(const RunReader& record) {
   return reference != nullptr && reference->end.verdict == "ok" ? completion_of(record, reference) : std::nullopt;
 }
 
-}  // namespace
-
-std::optional<double> resolvable_part(const Certificate& certificate) {
-  const std::vector<double>& errors = certificate.errors;
+/// Of measurements how far from 0 one more may be, with 95 %.
+std::optional<double> reach_of(const std::vector<double>& errors) {
   if (errors.size() < 2) return std::nullopt;
   const auto n = static_cast<double>(errors.size());
   double mean = 0, squares = 0;
@@ -45,6 +43,51 @@ std::optional<double> resolvable_part(const Certificate& certificate) {
   const double deviation = std::sqrt(squares / (n - 1));
   const double t = student_t_quantile(0.975, static_cast<uint32_t>(errors.size() - 1));
   return std::abs(mean) + t * deviation * std::sqrt(1 + 1 / n);
+}
+
+struct SlowestPort {
+  const PortCertificate* port = nullptr;  ///< null: no port was measured
+  double part = 0;
+};
+
+SlowestPort slowest_port(const Certificate& certificate) {
+  SlowestPort slowest;
+  for (const PortCertificate& port : certificate.ports)
+    if (const auto part = reach_of(port.errors); part && (slowest.port == nullptr || *part > slowest.part))
+      slowest = {&port, *part};
+  return slowest;
+}
+
+Json ports_json(const Certificate& certificate) {
+  Json ports = Json::array();
+  for (const PortCertificate& port : certificate.ports) {
+    ports.push_back({{"port", port.port},
+                     {"frames", port.frames},
+                     {"returned", port.returned},
+                     {"errors", port.errors},
+                     {"resolvable", known_json(reach_of(port.errors))},
+                     {"slipped_ps", port.slipped.ps},
+                     {"worst_stall_ps", port.worst_stall.ps}});
+  }
+  return ports;
+}
+
+std::string ports_text(const Certificate& certificate) {
+  const SlowestPort slowest = slowest_port(certificate);
+  if (slowest.port == nullptr) return {};
+  const auto [least, most] = std::ranges::minmax(slowest.port->errors);
+  return fmt::format(
+      "; of its ports {} is furthest from its rate: {} frames took {:+.2g} .. {:+.2g} % longer than on "
+      "the line, worst stall {}",
+      slowest.port->port, slowest.port->frames, least * 100, most * 100, readable(slowest.port->worst_stall));
+}
+
+}  // namespace
+
+std::optional<double> resolvable_part(const Certificate& certificate) {
+  const std::optional<double> part = reach_of(certificate.errors);
+  if (!part) return std::nullopt;
+  return *part + slowest_port(certificate).part;
 }
 
 Json certification_json(const Certificate& certificate, std::optional<Duration> run) {
@@ -60,6 +103,7 @@ Json certification_json(const Certificate& certificate, std::optional<Duration> 
   json["clock"] = {{"time_ps", known_json(certificate.clock_time)},
                    {"slew_ppm", known_json(certificate.clock_slew_ppm)},
                    {"residual_ps", known_json(certificate.clock_residual)}};
+  json["ports"] = ports_json(certificate);
   json["reason"] = certificate.failure.empty() ? Json(nullptr) : Json(certificate.failure);
   return json;
 }
@@ -77,7 +121,7 @@ std::string certification_text(const Certificate& certificate, std::optional<Dur
       readable(certificate.worst_stall), readable(certificate.slipped));
   if (certificate.jitter) text += fmt::format(", jitter {}", readable(*certificate.jitter));
   if (certificate.clock_slew_ppm) text += fmt::format(", clock {:+.2g} ppm", *certificate.clock_slew_ppm);
-  return text;
+  return text + ports_text(certificate);
 }
 
 Json certification_json(const RunReader& record) {

@@ -3,7 +3,8 @@
 import json
 import unittest
 
-from rankwire import FAILED, INCONCLUSIVE, OK, RankwireTest, rankwire, transformer
+from bridge import BridgeTest, command
+from rankwire import FAILED, INCONCLUSIVE, OK, USAGE, RankwireTest, rankwire, transformer
 
 
 
@@ -27,7 +28,7 @@ class Certified(RankwireTest):
         self.assertLess(abs(certification["clock"]["slew_ppm"]), 1000)  # the most that the kernel slews is 500
 
     def test_check_measures_without_any_device(self):
-        # An interface that does not exist is not looked for.
+        # An interface that does not exist is not looked for, unless its port is to send.
         ports = [{"name": f"p{i}", "device": f"net_af_packet{i},iface=nowhere{i}", "rate": "500Mbps"} for i in range(4)]
         path = self.configuration(self.small(ports=ports))
         process = rankwire("check", path, "--certify", "--json")
@@ -35,6 +36,7 @@ class Certified(RankwireTest):
         self.assert_measured(json.loads(process.stdout)["certification"])
         self.assertIsNone(json.loads(rankwire("check", path, "--json").stdout)["certification"])
         self.assertIn("may be the generator's own", rankwire("check", path, "--certify").stdout)
+        self.assert_one_line_error(rankwire("check", path, "--certify-ports", "--no-measure"), USAGE, "nowhere0")
 
     def test_a_run_says_what_it_cannot_tell(self):
         run = self.call("run", self.small(), "--set", "run.certify=on")
@@ -70,6 +72,49 @@ class Certified(RankwireTest):
         certification = json.loads(process.stdout)["certification"]
         self.assertIsNone(certification["resolvable"])
         self.assertIn("no communication came to its end", certification["reason"])
+
+
+class CertifiedPorts(BridgeTest):
+    """Ports of devices send to themselves, which a bridge filters, unless it is told to send them back."""
+
+    def test_ports_send_at_their_rate_and_only_to_themselves(self):
+        ports = [{"name": f"p{i}", "device": f"net_af_packet{i},iface=rw{i}", "rate": "200Mbps"} for i in range(4)]
+        config = {
+            "workload": {"generate": transformer(layers=2, micro_batches=2)},
+            "hosts": {"count": 4, "npus": 2},
+            "ports": ports,
+            "transport": {"mtu": "1024B"},
+            "dpdk": {"eal_arguments": ["--no-pci"]},
+        }
+        command("bridge", "-n", self.far, "link", "set", "dev", "dut1", "hairpin", "on")
+        path = self.configuration(config)
+        process = rankwire("check", path, "--certify-ports", "--no-measure", "--json", prefix=self.inside())
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assert_sent(json.loads(process.stdout)["certification"])
+        for workers in (1, 2):
+            with self.subTest(workers=workers):
+                asked = ("--set", "run.certify=on", "--set", f"workers.count={workers}")
+                run = self.call("run", config, *asked, out=f"run{workers}", prefix=self.inside())
+                self.assert_delivered(run)
+                self.assert_sent(run.summary["certification"])
+                # What was sent before the run is none of it: there are packets, and those that look for neighbours.
+                sent = sum(int(row["tx_frames"]) for row in run.rows("ports", fidelity="emulated"))
+                self.assertLess(sent, run.transport["packets_tx"] + 200)
+
+    def assert_sent(self, certification):
+        self.assertIsNone(certification["reason"])
+        self.assertEqual([port["port"] for port in certification["ports"]], ["p0", "p1", "p2", "p3"])
+        for port in certification["ports"]:
+            # Four measurements of 25 ms at 200 Mbit/s: frames of 14 + 1024 bytes and 24 around them take 42.48 us, so 588
+            # of them each, unless the machine is four times too slow for that.
+            self.assertEqual(len(port["errors"]), 4)
+            self.assertGreater(port["frames"], 4 * 588 // 8)
+            self.assertLessEqual(port["frames"], 4 * 588)
+            self.assertGreater(min(port["errors"]), -0.001)
+        returned = [port["returned"] for port in certification["ports"]]
+        self.assertEqual([bool(count) for count in returned], [False, True, False, False])
+        # What one core adds and what a port adds may come together.
+        self.assertGreater(certification["resolvable"], max(port["resolvable"] for port in certification["ports"]))
 
 
 if __name__ == "__main__":
