@@ -135,6 +135,15 @@ void find_paths_of_jobs(const RunReader& record, const Executions& emulated, con
   }
 }
 
+/// Of each part how much of it became the generator's, 0 .. 1.
+std::array<double, kGapCauses> lateness_of(const GapParts& before, const GapParts& after) {
+  std::array<double, kGapCauses> late{};
+  for (size_t cause = 0; cause < kGapCauses; ++cause)
+    if (before[cause] > after[cause] && before[cause] > Duration())
+      late[cause] = static_cast<double>((before[cause] - after[cause]).ps) / static_cast<double>(before[cause].ps);
+  return late;
+}
+
 void find_paths(const RunReader& record, std::span<const OperationRow> asked, Diagnosis& diagnosis) {
   std::vector<uint32_t> runs;
   for (const RecordedRun* run : {record.emulated(), record.reference()})
@@ -163,7 +172,10 @@ void find_paths(const RunReader& record, std::span<const OperationRow> asked, Di
   if (emulated || reference) diagnosis.slack = slack_table(record, emulated ? *emulated : *reference);
   if (!emulated || !reference) return;
   diagnosis.waterfall = waterfall(record, *record.emulated(), *diagnosis.path, *emulated, *reference);
+  const GapParts as_recorded = diagnosis.waterfall->parts;
   attribute_lateness(*diagnosis.waterfall, generator_delay(*record.emulated(), record.reference()));
+  diagnosis.removed = remove_causes(record, *record.emulated(), *emulated, *reference,
+                                    lateness_of(as_recorded, diagnosis.waterfall->parts));
   diagnosis.operations = operation_gaps(record, *record.emulated(), asked, *emulated, *reference);
   find_paths_of_jobs(record, *emulated, *reference, diagnosis);
 }

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "emulator/diagnosis/blame.h"
+#include "emulator/diagnosis/causes_removed.h"
 #include "emulator/diagnosis/common_trait.h"
 #include "emulator/diagnosis/critical_path.h"
 #include "emulator/diagnosis/operation_gap.h"
@@ -91,6 +92,7 @@ struct Diagnosis {
   std::optional<CriticalPath> path;            ///< absent unless the side ended well, and its executions are recorded
   std::optional<CriticalPath> reference_path;  ///< the same of the reference, also where nothing was emulated
   std::optional<Waterfall> waterfall;          ///< absent unless both paths are there
+  std::optional<CausesRemoved> removed;        ///< the same, and unless there are too many executions to replay
   std::vector<OperationGap> operations;        ///< of those that were asked about; empty unless both paths are there
   std::optional<SlackTable> slack;             ///< of the side that `path` is of, else of the reference's
   std::vector<PortShare> shares;               ///< of ports, by the record's jobs

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/name_pattern.h"
+#include "emulator/diagnosis/execution_moments.h"
 
 namespace rankwire {
 namespace {
@@ -52,7 +53,7 @@ class BackwardPass {
   }
 
   std::vector<Duration> run() {
-    for (const Moment& moment : moments()) {
+    for (const ExecutionMoment& moment : moments_from_the_end(executions_)) {
       if (moment.is_start()) {
         start(moment.index());
       } else {
@@ -67,33 +68,6 @@ class BackwardPass {
   }
 
  private:
-  struct Moment {
-    Time at;
-    uint64_t order;  ///< of those of one time, ascending: a phase, the index backwards, and whether it is the start
-
-    uint32_t index() const { return ~static_cast<uint32_t>(order >> 1); }
-    bool is_start() const { return (order & 1) != 0; }
-  };
-
-  /// The latest first. At one time starts before ends, but what takes no time ends before it starts, behind what
-  /// started then, and those of a rank in the order in which they are: later ones may wait for earlier ones.
-  std::vector<Moment> moments() const {
-    std::vector<Moment> moments;
-    moments.reserve(2 * size_t{executions_.count()});
-    for (uint32_t i = 0; i < executions_.count(); ++i) {
-      const Executions::Execution& execution = executions_.at(i);
-      const bool is_empty = execution.start == execution.end;
-      const auto order = [&](uint64_t phase, bool is_start) {
-        return (is_empty ? 1 : phase) << 33 | uint64_t{~i} << 1 | uint64_t{is_start};
-      };
-      moments.push_back({execution.end, order(2, false)});
-      moments.push_back({execution.start, order(0, true)});
-    }
-    std::ranges::sort(moments,
-                      [](const Moment& a, const Moment& b) { return a.at != b.at ? a.at > b.at : a.order < b.order; });
-    return moments;
-  }
-
   /// As Executions::before_on_rank, of starts that come latest first.
   std::optional<uint32_t> before_on_rank(uint32_t index) {
     const Executions::Execution& own = executions_.at(index);

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "emulator/report/critical_path.h"
 #include "emulator/report/format.h"
+#include "emulator/report/gap_parts.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/port_names.h"
 #include "emulator/report/rank_names.h"

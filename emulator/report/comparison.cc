@@ -15,6 +15,7 @@
 #include "emulator/diagnosis/diagnosis.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
+#include "emulator/report/gap_parts.h"
 #include "emulator/report/jobs.h"
 
 namespace rankwire {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "emulator/report/format.h"
+#include "emulator/report/gap_parts.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/html_waterfall.h"
 #include "emulator/report/page_paths.h"
@@ -21,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kPathOperations = 16, kPathRanks = 8, kNamedParts = 4;
+constexpr size_t kPathOperations = 16, kPathRanks = 8;
 
 /// Steps that differ in numbers only, or those of one rank.
 struct PathShare {
@@ -166,37 +167,6 @@ Json path_json(const RunReader& record, const std::optional<CriticalPath>& path,
 
 }  // namespace
 
-const char* phrase_of(GapCause cause) {
-  for (const auto& [held, of_gap] : kHeldUp)
-    if (of_gap == cause) return phrase_of(held);
-  switch (cause) {
-    case GapCause::kCompute:
-      return "compute";
-    case GapCause::kPathLatency:
-      return "a longer way than the model's";
-    case GapCause::kQueueingOwnJob:
-      return "queueing behind other traffic of the job";
-    case GapCause::kQueueingOthers:
-      return "queueing behind other jobs or the background";
-    case GapCause::kFaster:
-      return "faster communication";
-    case GapCause::kBetween:
-      return "between operations";
-    case GapCause::kOtherChain:
-      return "another chain of the reference";
-    case GapCause::kGenerator:
-      return "lateness of the generator";
-    case GapCause::kAcknowledgementFrames:
-      return "acknowledgements first";
-    default:
-      return "communication without a known cause";
-  }
-}
-
-std::string signed_time(Duration duration) {
-  return duration < Duration() ? "-" + readable(Duration() - duration) : "+" + readable(duration);
-}
-
 std::optional<PathMain> main_part(const Diagnosis& diagnosis) {
   const std::optional<CriticalPath>& path = principal_path(diagnosis);
   if (!path || path->completion <= Duration()) return std::nullopt;
@@ -205,22 +175,6 @@ std::optional<PathMain> main_part(const Diagnosis& diagnosis) {
   return PathMain{.operation = list[0].name,
                   .time = list[0].length,
                   .share = ratio_of(list[0].length, path->completion).value_or(0)};
-}
-
-namespace {
-
-Duration size_of(Duration part) {
-  return std::max(part, Duration() - part);
-}
-
-}  // namespace
-
-std::vector<std::pair<GapCause, Duration>> parts_of(const Waterfall& waterfall) {
-  std::vector<std::pair<GapCause, Duration>> parts;
-  for (size_t i = 0; i < kGapCauses; ++i)
-    if (waterfall.parts[i] != Duration()) parts.emplace_back(static_cast<GapCause>(i), waterfall.parts[i]);
-  std::ranges::stable_sort(parts, std::ranges::greater(), [](const auto& part) { return size_of(part.second); });
-  return parts;
 }
 
 namespace {
@@ -238,40 +192,10 @@ std::string most_of(const std::vector<PathShare>& shares) {
 
 }  // namespace
 
-std::string parts_text(std::vector<GapPart> parts) {
-  std::erase_if(parts, [](const GapPart& part) { return part.time == Duration(); });
-  std::ranges::stable_sort(parts, std::ranges::greater(), [](const GapPart& part) { return size_of(part.time); });
-  std::vector<std::string> texts;
-  Duration rest;
-  for (const GapPart& part : parts) {
-    if (texts.size() < kNamedParts) {
-      texts.push_back(fmt::format("{} {}", signed_time(part.time), part.name));
-    } else {
-      rest += part.time;
-    }
-  }
-  if (rest != Duration()) texts.push_back(signed_time(rest) + " others");
-  return fmt::format("{}", fmt::join(texts, ", "));
-}
-
-std::vector<GapPart> named_parts(const GapParts& parts) {
-  std::vector<GapPart> named;
-  for (size_t i = 0; i < kGapCauses; ++i) named.push_back({phrase_of(static_cast<GapCause>(i)), parts[i]});
-  return named;
-}
-
 Json critical_path_json(const RunReader& record, const Diagnosis& diagnosis) {
   if (!diagnosis.path && !diagnosis.reference_path) return nullptr;
   return {{"emulated", path_json(record, diagnosis.path, diagnosis.waterfall)},
           {"reference", path_json(record, diagnosis.reference_path, {})}};
-}
-
-Json waterfall_json(const Diagnosis& diagnosis) {
-  if (!diagnosis.waterfall) return nullptr;
-  Json json = {{"gap_ps", diagnosis.waterfall->gap.ps}};
-  for (size_t i = 0; i < kGapCauses; ++i)
-    json[fmt::format("{}_ps", to_string(static_cast<GapCause>(i)))] = diagnosis.waterfall->parts[i].ps;
-  return json;
 }
 
 std::string unsearched_text(const Diagnosis& diagnosis) {
@@ -299,15 +223,29 @@ std::string critical_path_line(const RunReader& record, const Diagnosis& diagnos
   return text;
 }
 
+/// What of the largest part would be had without it, where that is less than the part by more than a tenth: something
+/// else was hidden by it.
+std::string without_text(const Diagnosis& diagnosis) {
+  if (!diagnosis.removed) return {};
+  const auto [cause, part] = parts_of(*diagnosis.waterfall).front();
+  const std::optional<Duration> without = diagnosis.removed->without[static_cast<size_t>(cause)];
+  if (!without || part <= Duration()) return {};
+  const Duration saved = diagnosis.path->completion - *without;
+  if (saved * 10 >= part * 9) return {};
+  return fmt::format("; without '{}' it would have ended {} earlier", phrase_of(cause),
+                     readable(std::max(saved, Duration())));
+}
+
 std::string waterfall_line(const RunReader& record, const Diagnosis& diagnosis) {
   if (!diagnosis.waterfall) return {};
   const Waterfall& waterfall = *diagnosis.waterfall;
-  if (size_of(waterfall.gap) * 100 <= diagnosis.path->completion) return {};
+  if (extent_of(waterfall.gap) * 100 <= diagnosis.path->completion) return {};
   std::string text = signed_time(waterfall.gap) + " against the reference along that path";
   if (waterfall.gap > Duration() && diagnosis.gap && diagnosis.gap->generator * 2 >= waterfall.gap)
     return text +
            fmt::format(", of which lateness of the generator may explain {}", readable(diagnosis.gap->generator));
-  text += ": " + parts_text(named_parts(waterfall.parts)) + most_of(operations(*diagnosis.path, waterfall));
+  text += ": " + parts_text(named_parts(waterfall.parts)) + most_of(operations(*diagnosis.path, waterfall)) +
+          without_text(diagnosis);
   const bool has_causes = !record.causes_of_groups(*record.emulated()).empty();
   if (waterfall[GapCause::kUnexplained] > Duration() && waterfall[GapCause::kUnexplained] * 2 > waterfall.gap &&
       !has_causes)
@@ -358,7 +296,8 @@ std::string html_critical_path(const RunReader& record, const Diagnosis& diagnos
     return "<p class=\"note\">The critical path is " + html_escaped(text) + ".</p>\n";
   if (!path || path->completion <= Duration()) return {};
   std::string html;
-  if (diagnosis.waterfall) html += html_waterfall(record, *path, *diagnosis.waterfall);
+  if (diagnosis.waterfall)
+    html += html_waterfall(record, *path, *diagnosis.waterfall, diagnosis.removed ? &*diagnosis.removed : nullptr);
   html += html_job_waterfalls(record, diagnosis.jobs);
   html += html_paths(record, diagnosis);
   HtmlTable table("critical path",

@@ -4,8 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "emulator/diagnosis/diagnosis.h"
 #include "emulator/record/reader.h"
@@ -19,9 +17,8 @@ struct PathMain {
   double share = 0;  ///< of the path's length, 0 .. 1
 };
 
-/// `critical_path` and `waterfall` of summary.json; null where they are not known.
+/// `critical_path` of summary.json; null where it is not known.
 nlohmann::ordered_json critical_path_json(const RunReader& record, const Diagnosis& diagnosis);
-nlohmann::ordered_json waterfall_json(const Diagnosis& diagnosis);
 /// Why there is no path, where executions are too many; else empty.
 std::string unsearched_text(const Diagnosis& diagnosis);
 /// A line of the printed summary: what the path consists of. Empty where there is none.
@@ -32,21 +29,6 @@ std::string waterfall_line(const RunReader& record, const Diagnosis& diagnosis);
 /// took longer than the reference 16.9 ms are 'window full' along the critical path". Empty where no part with a name
 /// is half of it, and where lateness of the generator may explain half.
 std::string main_cause_text(const Diagnosis& diagnosis);
-/// "a longer way than the model's": the part of a gap in words.
-const char* phrase_of(GapCause cause);
-/// The parts that are not zero, the largest first, whatever their sign.
-std::vector<std::pair<GapCause, Duration>> parts_of(const Waterfall& waterfall);
-/// "+20 us", "-3 ms".
-std::string signed_time(Duration duration);
-/// A part of a gap, signed, and what it is called.
-struct GapPart {
-  std::string name;
-  Duration time;
-};
-std::vector<GapPart> named_parts(const GapParts& parts);
-/// "+20 us window full, -3 us faster communication": the largest four of those that are not zero, and the sum of
-/// others.
-std::string parts_text(std::vector<GapPart> parts);
 /// What of a path is longest, as PathMain; absent where there is none.
 std::optional<PathMain> main_part(const Diagnosis& diagnosis);
 /// One row for each step of the path of the emulated side, or of the reference where nothing was emulated.

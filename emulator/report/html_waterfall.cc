@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/report/critical_path.h"
 #include "emulator/report/format.h"
+#include "emulator/report/gap_parts.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/metric_texts.h"
 #include "emulator/report/page_data.h"
@@ -25,10 +25,6 @@ constexpr int kFallLeft = 64, kFallColumn = 106, kFallBar = 60, kFallTop = 26, k
               kFallLabelLines = 5;
 constexpr int kFallBottom = kFallTop + kFallPlot, kFallHeight = kFallBottom + kFallLine * kFallLabelLines + 10;
 constexpr size_t kLongestLabelLine = 16, kFallToldSteps = 3;
-
-Duration extent_of(Duration part) {
-  return std::max(part, Duration() - part);
-}
 
 /// Where more of a part of the gap is told: titles of sections, of which the first that the page has counts.
 std::vector<const char*> sections_of(GapCause cause) {
@@ -246,29 +242,38 @@ std::string fall_picture(const std::vector<FallColumn>& columns, const std::stri
       cut, figure, json_in_attribute(data), width, kFallHeight, width * 7 / 8, width * 5 / 4, figure, svg);
 }
 
-/// `figure` is the id of the picture. Empty where there is no gap.
+/// `figure` is the id of the picture, `removed` null where nothing was replayed. Empty where there is no gap.
 std::string picture_and_table(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall,
-                              const std::string& figure) {
+                              const CausesRemoved* removed, const std::string& figure) {
   if (waterfall.gap == Duration()) return {};
   const auto parts = parts_of(waterfall);
   const Duration largest = extent_of(parts.front().second);
   const auto of_completion = [&](Duration part) {
     return fmt::format("{:.2f} %", 100 * ratio_of(part, path.completion).value_or(0));
   };
-  HtmlTable table("critical path", {{"Part of the gap", HtmlColumn::kText}, {"Time"}, {"Of the completion"}});
+  std::vector<HtmlTable::Heading> headings = {{"Part of the gap", HtmlColumn::kText}, {"Time"}, {"Of the completion"}};
+  if (removed != nullptr) headings.push_back({"Without it"});
+  HtmlTable table("critical path", headings);
+  const auto add = [&](std::vector<HtmlCell> cells, const std::optional<Duration>& without, const std::string& rest) {
+    if (removed != nullptr) cells.push_back(without);
+    table.add(std::move(cells), rest);
+  };
   for (const auto& [cause, part] : parts) {
-    table.add({phrase_of(cause), HtmlCell::bar(signed_time(part), ratio_of(extent_of(part), largest).value_or(0)),
-               of_completion(part)},
-              fmt::format(" id=\"{}\"{}", row_of_part(figure, cause), html_title("gap", phrase_of(cause))));
+    add({phrase_of(cause), HtmlCell::bar(signed_time(part), ratio_of(extent_of(part), largest).value_or(0)),
+         of_completion(part)},
+        removed != nullptr ? removed->without[static_cast<size_t>(cause)] : std::nullopt,
+        fmt::format(" id=\"{}\"{}", row_of_part(figure, cause), html_title("gap", phrase_of(cause))));
   }
-  table.add({"together", signed_time(waterfall.gap), of_completion(waterfall.gap)}, html_title("gap", "together"));
+  add({"together", signed_time(waterfall.gap), of_completion(waterfall.gap)},
+      removed != nullptr ? std::optional(removed->all) : std::nullopt, html_title("gap", "together"));
   return fall_picture(fall_columns(record, path, waterfall, figure), figure) + std::move(table).finish();
 }
 
 }  // namespace
 
-std::string html_waterfall(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall) {
-  return picture_and_table(record, path, waterfall, "gap");
+std::string html_waterfall(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall,
+                           const CausesRemoved* removed) {
+  return picture_and_table(record, path, waterfall, removed, "gap");
 }
 
 std::string html_job_waterfalls(const RunReader& record, const std::vector<JobDiagnosis>& jobs) {
@@ -277,7 +282,7 @@ std::string html_job_waterfalls(const RunReader& record, const std::vector<JobDi
   size_t opened = 0;
   for (const JobDiagnosis& job : jobs) {
     const std::string picture =
-        picture_and_table(record, job.path, job.waterfall, fmt::format("job{}-gap", job.job.value));
+        picture_and_table(record, job.path, job.waterfall, nullptr, fmt::format("job{}-gap", job.job.value));
     if (picture.empty()) continue;
     html += fmt::format("<details{}><summary>The gap of job {}: {} in {}</summary>\n{}</details>\n",
                         opened++ < kOpened ? " open" : "", html_escaped(record.jobs()[job.job.value].name),

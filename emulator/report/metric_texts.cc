@@ -67,6 +67,8 @@ constexpr MetricText kTexts[] = {
     {"critical path", "Steps", "executions on the chain"},
     {"critical path", "Time", "sum over the steps, each from when the last of what it waited for had begun to its end"},
     {"critical path", "Reference", "what the same executions took in the reference"},
+    {"critical path", "Without it",
+     "completion time in a replay of all recorded executions in which none takes longer for this part"},
     {"slack", "Operation", "executions whose names differ in numbers only"},
     {"slack", "Rank", "all executions of the rank"},
     {"slack", "Executions", "how many of them the run had"},

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/report/critical_path.h"
 #include "emulator/report/format.h"
+#include "emulator/report/gap_parts.h"
 #include "emulator/report/html_table.h"
 
 namespace rankwire {

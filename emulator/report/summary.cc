@@ -16,6 +16,7 @@
 #include "emulator/report/device_counters.h"
 #include "emulator/report/dilation.h"
 #include "emulator/report/findings.h"
+#include "emulator/report/gap_parts.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/hybrid.h"
 #include "emulator/report/impairments.h"
@@ -204,6 +205,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["critical_path"] = critical_path_json(record, figures.diagnosis);
   json["slack"] = slack_json(figures.diagnosis);
   json["waterfall"] = waterfall_json(figures.diagnosis);
+  json["without_causes"] = without_causes_json(record, figures.diagnosis);
   json["ratio"] = ratio ? Json(*ratio) : Json(nullptr);
   json["repetitions"] = repetitions_json(record);
   json["certification"] = certification_json(record);
@@ -252,6 +254,7 @@ nlohmann::ordered_json summary_shape() {
                             "critical_path",
                             "slack",
                             "waterfall",
+                            "without_causes",
                             "repetitions",
                             "certification",
                             "models",

@@ -7,121 +7,15 @@
 #include <random>
 #include <vector>
 
+#include "tests/diagnosis/forwards.h"
 #include "tests/diagnosis/path_record.h"
 
 namespace rankwire {
 namespace {
 
+using testing::fill;
+using testing::Forwards;
 using testing::PathRecord;
-
-/// The same graph walked forwards, by what each execution waited for as Executions tells it: for each pair of them
-/// asked once, so that many ends can be tried.
-class Forwards {
- public:
-  explicit Forwards(const Executions& executions) : steps_(2 * executions.count()) {
-    for (uint32_t i = 0; i < executions.count(); ++i) note(executions, i);
-    put_in_order();
-  }
-
-  /// Whether nothing waits for itself.
-  bool has_all() const { return order_.size() == steps_.size(); }
-
-  /// The end of the run when execution `late` ends `by` later.
-  Time end_with(uint32_t late, Duration by) const {
-    std::vector<Time> at(steps_.size());
-    Time last;
-    for (const uint32_t step : order_) {
-      const Step& own = steps_[step];
-      Time ready = own.begins;
-      for (const uint32_t before : own.waits_for) ready = std::max(ready, at[before]);
-      at[step] = ready + own.takes + (step == end_of(late) ? by : Duration());
-      last = std::max(last, at[step]);
-    }
-    return last;
-  }
-
- private:
-  /// A start or an end. Starts that wait for nothing, and they alone, have a time of their own.
-  struct Step {
-    std::vector<uint32_t> waits_for;
-    Time begins;
-    Duration takes;
-  };
-  static uint32_t start_of(uint32_t execution) { return 2 * execution; }
-  static uint32_t end_of(uint32_t execution) { return 2 * execution + 1; }
-
-  void note(const Executions& executions, uint32_t i) {
-    const Executions::Execution& own = executions.at(i);
-    const auto gate = executions.gate(i, executions.before_on_rank(i));
-    Step& start = steps_[start_of(i)];
-    for (uint32_t j = 0; j < executions.count(); ++j) {
-      const Executions::Execution& other = executions.at(j);
-      const bool on_rank = other.rank == own.rank && j < i && other.end <= own.start;
-      const bool in_gate =
-          gate && executions.job(j) == gate->job && (!gate->iteration || other.iteration == *gate->iteration);
-      if (on_rank || in_gate) start.waits_for.push_back(end_of(j));
-    }
-    if (const auto last = executions.before(i)) {
-      start.takes = own.start - executions.at(*last).end;
-    } else {
-      start.begins = own.start;
-    }
-    Step& end = steps_[end_of(i)];
-    end.waits_for.push_back(start_of(i));
-    end.takes = own.end - executions.release(i).at;
-    const NodeMeeting meeting = executions.meeting(i);
-    for (const uint32_t j : executions.together_with(i)) {
-      const bool waits = meeting.for_all || executions.at(j).rank == meeting.from;
-      if (j != i && waits && executions.at(j).start < own.end) end.waits_for.push_back(start_of(j));
-    }
-  }
-
-  void put_in_order() {
-    std::vector<bool> placed(steps_.size());
-    for (size_t before = SIZE_MAX; before != order_.size();) {
-      before = order_.size();
-      for (uint32_t step = 0; step < steps_.size(); ++step) {
-        if (placed[step] || !std::ranges::all_of(steps_[step].waits_for, [&](uint32_t b) { return placed[b]; }))
-          continue;
-        placed[step] = true;
-        order_.push_back(step);
-      }
-    }
-  }
-
-  std::vector<Step> steps_;
-  std::vector<uint32_t> order_;
-};
-
-/// Some ranks that compute, all-reduce, broadcast and send to each other, in up to four iterations at random times:
-/// whatever times a run may have. Times are whole microseconds.
-void fill(PathRecord& record, std::mt19937& random) {
-  const auto below = [&](uint32_t n) { return static_cast<int64_t>(random() % n); };
-  constexpr uint32_t kRanks = 4;
-  std::vector<std::vector<uint32_t>> nodes(kRanks);
-  for (int64_t turn = 0, turns = 2 + below(3); turn < turns; ++turn) {
-    const int64_t kind = below(4);
-    record.sequence = static_cast<uint32_t>(turn);
-    const auto root = static_cast<uint32_t>(below(kRanks)), peer = (root + 1) % kRanks;
-    for (uint32_t rank = 0; rank < kRanks; ++rank) {
-      if (kind == 0) nodes[rank].push_back(record.compute(rank, "work"));
-      if (kind == 1) nodes[rank].push_back(record.collective(rank, "all_reduce"));
-      if (kind == 2) nodes[rank].push_back(record.collective(rank, "broadcast", RankId(root)));
-    }
-    if (kind == 3) nodes[root].push_back(record.send(root, peer)), nodes[peer].push_back(record.receive(peer, root));
-  }
-  const auto iterations = static_cast<uint32_t>(1 + below(4));
-  for (uint32_t rank = 0; rank < kRanks; ++rank) {
-    int64_t at = below(5);
-    for (uint32_t iteration = 0; iteration < iterations; ++iteration) {
-      for (const uint32_t node : nodes[rank]) {
-        const int64_t start = std::max<int64_t>(0, at - below(6)), end = start + below(20);
-        record.ran(rank, node, {.start = start, .end = end, .iteration = iteration});
-        at = std::max(at, end + below(4));
-      }
-    }
-  }
-}
 
 TEST(Slack, IsWhatAnExecutionCanBeLateByInAnyRun) {
   uint64_t critical = 0, free = 0;
