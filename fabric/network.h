@@ -83,6 +83,13 @@ struct Acknowledgements {
   int64_t every = 1;                ///< frames of a message for which there is one; one more for the rest
 };
 
+/// Messages that their destination fetches: bytes of what is sent for one, beside what every frame has.
+struct Fetching {
+  Bytes offer;    ///< from the source, before
+  Bytes request;  ///< from the destination, when it has heard of that
+  Bytes finish;   ///< from the destination, when it has the message
+};
+
 /// From `at` on a connection goes another way.
 struct Reroute {
   Time at;  ///< run time
@@ -97,6 +104,8 @@ struct Network {
   std::optional<std::vector<ConnectionId>> connections;  ///< of the routes, ascending; absent: all of the plan
   std::vector<Reroute> reroutes;                         ///< in the order of time, one of a connection at a time
   std::vector<Acknowledgements> acknowledgements;        ///< of the routes; none: they take no time on any line
+  /// Of routes with frames; absent: messages go when they are posted.
+  std::optional<Fetching> fetching = {};
 };
 
 /// Of all hops of the route; of several links at a hop the longest counts.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dataplane/protocol/queue_pair_numbers.h"
+#include "dataplane/protocol/rendezvous.h"
 #include "dataplane/roce/options.h"
 #include "dataplane/wire/headers.h"
 #include "dataplane/wire/source_port.h"
@@ -80,8 +81,7 @@ TransportPlan turned(TransportPlan plan) {
   return plan;
 }
 
-Network network_of(const Setup& setup, bool with_failures, bool by_hash = true,
-                   Direction direction = Direction::kData) {
+Network ways_of(const Setup& setup, bool with_failures, bool by_hash, Direction direction) {
   const RunConfig& config = setup.config;
   const Framing framing = framing_of(config.transport);
   if (config.fabric) {
@@ -112,6 +112,15 @@ Network network_of(const Setup& setup, bool with_failures, bool by_hash = true,
                       .local_latency = config.hosts.local_latency};
   for (const PortConfig& port : config.ports) options.port_bandwidth.push_back(port.rate);
   return star_network(options, setup.plan.transport);
+}
+
+Network network_of(const Setup& setup, bool with_failures, bool by_hash = true,
+                   Direction direction = Direction::kData) {
+  Network network = ways_of(setup, with_failures, by_hash, direction);
+  if (setup.config.transport.verb == VerbName::kRead)
+    network.fetching = {
+        .offer = Bytes(sizeof(ReadyToSend)), .request = Bytes(sizeof(Reth)), .finish = Bytes(sizeof(GetFinished))};
+  return network;
 }
 
 }  // namespace
@@ -145,6 +154,7 @@ Network modelled_network(const Setup& setup) {
     if (meets(reroute.links)) wanted[reroute.connection] = true;
 
   Network network;
+  network.fetching = whole.fetching;
   network.links = std::move(whole.links);
   network.connections.emplace();
   std::vector<uint32_t> place(connections.size());

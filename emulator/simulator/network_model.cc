@@ -87,7 +87,7 @@ NetworkModel::NetworkModel(Network network)
       notices_(0) {
   for (uint32_t i = 0; i < flows_.size(); ++i) {
     flows_[i].variable = i;
-    flows_[i].way_back = way_back(network_, i, network_.routes[i]);
+    note_route(i, network_.routes[i]);
   }
   if (!network_.acknowledgements.empty() ||
       std::ranges::any_of(network_.links, [](const Link& link) { return link.turn.count > 0; }))
@@ -197,7 +197,7 @@ void NetworkModel::take(const Turn& turn) noexcept {
   Flow& flow = flows_[turn.connection];
   const uint32_t before = std::exchange(flow.variable, turn.variable);
   flow.cost.message = Bytes(-1);
-  if (turn.variable != kNone) flow.way_back = way_back(network_, turn.connection, ways_[turn.variable].route);
+  if (turn.variable != kNone) note_route(turn.connection, ways_[turn.variable].route);
   if (!flow.active) return;
   flow.remaining -= static_cast<__int128>(flow.rate) * (turn.at - flow.updated).ps;
   flow.updated = turn.at;
@@ -249,15 +249,17 @@ void NetworkModel::enqueue(Time now, const Message& message) noexcept {
 void NetworkModel::begin(uint32_t connection, Time now) noexcept {
   Flow& flow = flows_[connection];
   const Transfer& transfer = transfers_[flow.head];
+  if (const Time asked = transfer.posted + flow.fetched_after; asked > now)
+    return wait(connection, Wait::kRequest, asked, now);
   const Bytes size = cost_of(connection, transfer.message.bytes).line;
-  if (const Time turn = take_turn(connection, size, now); turn > now) return wait(connection, turn, now);
+  if (const Time turn = take_turn(connection, size, now); turn > now) return wait(connection, Wait::kTurn, turn, now);
   start(connection, size, now);
 }
 
-void NetworkModel::wait(uint32_t connection, Time turn, Time now) noexcept {
+void NetworkModel::wait(uint32_t connection, Wait what, Time until, Time now) noexcept {
   stop_sharing(connection, now);
-  flows_[connection].waits = true;
-  completions_.set(connection, turn, connection);
+  flows_[connection].waits = what;
+  completions_.set(connection, until, connection);
 }
 
 void NetworkModel::start(uint32_t connection, Bytes size, Time now) noexcept {
@@ -293,7 +295,9 @@ void NetworkModel::complete(uint32_t connection, Time now) noexcept {
   Flow& flow = flows_[connection];
   const uint32_t slot = flow.head;
   Transfer& transfer = transfers_[slot];
-  if (std::exchange(flow.waits, false)) return start(connection, cost_of(connection, transfer.message.bytes).line, now);
+  const Wait waited = std::exchange(flow.waits, Wait::kNothing);
+  if (waited == Wait::kRequest) return begin(connection, now);
+  if (waited == Wait::kTurn) return start(connection, cost_of(connection, transfer.message.bytes).line, now);
   flow.head = std::exchange(transfer.next, kNone);
   --flow.queued;
   leave_port(connection, now);
@@ -395,9 +399,10 @@ std::string NetworkModel::describe(ConnectionId connection) const {
     return fmt::format("model: {} messages queued, message {} of {} bytes waits for a cable to come back", flow.queued,
                        transfer.message.index, transfer.message.bytes.count);
   }
-  if (flow.waits) {
-    return fmt::format("model: {} messages queued, message {} of {} bytes waits for its turn at the port", flow.queued,
-                       transfer.message.index, transfer.message.bytes.count);
+  if (flow.waits != Wait::kNothing) {
+    return fmt::format("model: {} messages queued, message {} of {} bytes waits {}", flow.queued,
+                       transfer.message.index, transfer.message.bytes.count,
+                       flow.waits == Wait::kTurn ? "for its turn at the port" : "until its destination fetches it");
   }
   return fmt::format("model: {} messages queued, sending message {} of {} bytes since {} ps at {} bit/s", flow.queued,
                      transfer.message.index, transfer.message.bytes.count, transfer.first_tx.ps, flow.rate);

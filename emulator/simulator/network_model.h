@@ -25,6 +25,9 @@ namespace rankwire {
 ///   then;
 ///   - is delivered after what its frames take on the other hops, exactly if it is alone (`forwarding_time`), but not
 ///     before the previous message of the connection; of several links at a hop the slowest and the longest count;
+///   - where the network fetches messages, could begin only when its offer has gone the route, and the request has come
+///     back, neither of which takes line time of others or ever waits; the word that it is there is the
+///     acknowledgement;
 ///   - is acknowledged after the latencies of its own route once more: the acknowledgement's way back, on which it
 ///   never
 ///     waits. Its own line time (86 bytes over IPv4), and what that takes from messages which go its way, counts where
@@ -118,6 +121,11 @@ class NetworkModel final : public Transport, public LinkLoads {
     Duration forwarding;     ///< from its end at the source to its delivery
     Duration acknowledging;  ///< on the line of its acknowledgements
   };
+  enum class Wait : uint8_t {
+    kNothing,
+    kRequest,  ///< of the destination, which fetches it
+    kTurn,     ///< at the port
+  };
   /// A connection, as all that is numbered by connection here in the order of the routes. `remaining` belongs to the
   /// transfer at the head of the queue.
   struct Flow {
@@ -126,12 +134,13 @@ class NetworkModel final : public Transport, public LinkLoads {
     Time updated;
     int64_t rate = 0;                 ///< bit/s since `updated`; 0 until the shares are computed
     bool active = false;              ///< takes part in the sharing
-    bool waits = false;               ///< for the turn of the message at the head of the queue
+    Wait waits = Wait::kNothing;      ///< of the message at the head of the queue
     LinkId port = LinkId::invalid();  ///< that this message has come to
     uint32_t head = kNone, tail = kNone, queued = 0;
-    uint32_t variable = 0;  ///< of the shares: its present way; kNone: there is none
-    uint32_t loads = 0;     ///< messages under way that others carry
-    Duration way_back;      ///< of an acknowledgement
+    uint32_t variable = 0;   ///< of the shares: its present way; kNone: there is none
+    uint32_t loads = 0;      ///< messages under way that others carry
+    Duration way_back;       ///< of an acknowledgement
+    Duration fetched_after;  ///< until a message that was posted is asked for
     Time last_delivered;
     uint64_t messages = 0, bytes = 0;  ///< acknowledged
     Cost cost;                         ///< of the last size: most messages of a connection are alike
@@ -159,6 +168,9 @@ class NetworkModel final : public Transport, public LinkLoads {
   static Duration acknowledging_time(const Network& network, uint32_t connection, Bytes message);
   /// From a message's delivery to its acknowledgement, over a route of the connection the other way.
   static Duration way_back(const Network& network, uint32_t connection, const Route& route);
+  /// From a message's posting until it may begin.
+  static Duration fetched_after(const Network& network, const Route& route);
+  void note_route(uint32_t connection, const Route& route);
   static std::vector<Way> ways_of(const Network& network, std::vector<Turn>& turns);
   void advance(Time now) noexcept;
   void share_rates() noexcept;
@@ -177,7 +189,7 @@ class NetworkModel final : public Transport, public LinkLoads {
   void acknowledge(uint32_t connection, const Transfer& transfer) noexcept;
   Time take_turn(uint32_t connection, Bytes size, Time now) noexcept;
   void leave_port(uint32_t connection, Time now) noexcept;
-  void wait(uint32_t connection, Time turn, Time now) noexcept;
+  void wait(uint32_t connection, Wait what, Time until, Time now) noexcept;
   void start(uint32_t connection, Bytes size, Time now) noexcept;
   void stop_sharing(uint32_t connection, Time now) noexcept;
   void complete(uint32_t connection, Time now) noexcept;

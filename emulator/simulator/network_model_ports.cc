@@ -18,11 +18,31 @@ Duration NetworkModel::acknowledging_time(const Network& network, uint32_t conne
 }
 
 Duration NetworkModel::way_back(const Network& network, uint32_t connection, const Route& route) {
-  if (network.acknowledgements.empty() || !network.acknowledgements[connection].link.valid())
+  Bytes frame;
+  if (network.fetching && route.framing.payload.count > 0)
+    frame = route.framing.overhead_per_frame + network.fetching->finish;
+  else if (!network.acknowledgements.empty() && network.acknowledgements[connection].link.valid())
+    frame = network.acknowledgements[connection].frame;
+  else
     return latency(network, route);
   Route back = route;
-  back.framing = {.payload = Bytes(1), .overhead_per_frame = network.acknowledgements[connection].frame};
+  back.framing = {.payload = Bytes(1), .overhead_per_frame = frame};
   return undisturbed_time(network, back, Bytes(0));
+}
+
+Duration NetworkModel::fetched_after(const Network& network, const Route& route) {
+  if (!network.fetching || route.framing.payload.count == 0) return {};
+  Route frame = route;
+  const auto time_of = [&](Bytes payload) {
+    frame.framing = {.payload = Bytes(1), .overhead_per_frame = route.framing.overhead_per_frame + payload};
+    return undisturbed_time(network, frame, Bytes(0));
+  };
+  return time_of(network.fetching->offer) + time_of(network.fetching->request);
+}
+
+void NetworkModel::note_route(uint32_t connection, const Route& route) {
+  flows_[connection].way_back = way_back(network_, connection, route);
+  flows_[connection].fetched_after = fetched_after(network_, route);
 }
 
 Time NetworkModel::take_turn(uint32_t connection, Bytes size, Time now) noexcept {

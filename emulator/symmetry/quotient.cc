@@ -98,6 +98,7 @@ class Reduction {
 
   void add_network() {
     const SymmetryClasses& classes = result_.classes;
+    result_.network.fetching = network_.fetching;
     for (const uint32_t first : classes.links.first) result_.network.links.push_back(network_.links[first]);
     // How often each class of connections uses the first link of each class at a hop with a share.
     std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t> times;

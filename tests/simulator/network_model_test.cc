@@ -298,6 +298,32 @@ TEST(NetworkModel, AcknowledgementsGoOutBeforeWhatIsPostedNext) {
   }
 }
 
+// An offer of 24 bytes goes to rank 1, a request of 16 comes back: 106 and 98 bytes of frame at each of two hops. Of
+// two messages at once the second is asked for while the first is on its way. The word of 4 bytes that they are there,
+// 86 on the line, is what rank 0 waits for.
+TEST(NetworkModel, WhatIsFetchedGoesWhenItHasBeenAskedFor) {
+  const Star star(2);
+  Network network = star.network();
+  network.fetching = {.offer = Bytes(24), .request = Bytes(16), .finish = Bytes(4)};
+  NetworkModel model(network);
+  model.prepare(star.plan());
+  const Message messages[] = {star.message(0, 1, Bytes(10000), 0), star.message(0, 1, Bytes(10000), 1)};
+  model.post(Time(1000), messages);
+  EXPECT_EQ(model.describe(messages[0].connection),
+            "model: 2 messages queued, message 0 of 10000 bytes waits until its destination fetches it");
+  const std::vector<Event> sent = of_kind(drain(model, Time(1000)), kSent);
+  ASSERT_EQ(sent.size(), 2u);
+  const Time asked = Time(1000) + kOneWay * 2 + Duration((106 + 98) * 80 * 2);
+  const Duration line(821'280);  // as of a single message
+  const Duration finish = kOneWay + Duration(86 * 80 * 2);
+  for (const int64_t i : {0, 1}) {
+    const Event::Sent& times = sent[static_cast<size_t>(i)].sent;
+    EXPECT_EQ(times.posted, Time(1000));
+    EXPECT_EQ(times.first_tx, asked + line * i);
+    EXPECT_EQ(times.acked, asked + line * (i + 1) + Duration(1'200'000 + 335'520) + finish);
+  }
+}
+
 TEST(NetworkModel, RefusesWhatDoesNotFitAndCountsIt) {
   const Star star(2, Path::kWire, 2);
   NetworkModel model = prepared(star);

@@ -32,6 +32,12 @@ class ReferenceBand(ReferenceCases):
                 with self.subTest(name=name, scale=scale):
                     self.assert_near(self.band(name, scale, 2))
 
+    def test_fetched_messages(self):
+        # Offers and requests go before each message, which more than doubles what small ones take.
+        for name, ranks_a_port in (("gpt3", 1), ("llama8b", 2), ("mlsynth", 1)):
+            with self.subTest(name=name):
+                self.assert_near(self.band(name, "1/256", ranks_a_port, verb="read"))
+
     def test_examples(self):
         # A collective of 1 MiB on 4, 8 and 16 ranks, and text workloads of four ranks.
         examples = "astra-sim/examples_workload_and_custom_collectives.tar.xz", "examples/workload/microbenchmarks"

@@ -41,7 +41,7 @@ TRACES = {
 
 
 class ReferenceCases(RankwireTest):
-    def band(self, name, scale, ranks_a_port=1, jitter=None, turn=16, traces=None):
+    def band(self, name, scale, ranks_a_port=1, jitter=None, turn=16, traces=None, verb="write_imm"):
         """`reference.band` of the trace's twin, with bytes and computing of this scale, at 400 Gb/s."""
         traces = traces or TRACES[name]
         folder = self.unpack(f"traces/{traces.archive}")
@@ -52,19 +52,19 @@ class ReferenceCases(RankwireTest):
             "hosts": {"count": ports, "npus": ranks_a_port, "nics": 1},
             "ports": {"count": ports, "device": "memory", "rate": "400Gbps"},
             "switch": {"latency": "1us", "link_latency": "100ns", "buffer": "256MiB"},  # nothing is lost
-            "transport": {"window": 256, "turn": turn, "checking": "off"},
+            "transport": {"window": 256, "turn": turn, "checking": "off", "verb": verb},
             "simulation": {"ensemble": 16},
             "run": {"deadline": "600s"},
         }
         if jitter is not None:
             config["compute"] = {"jitter": {"distribution": "normal", "deviation": jitter}}
-        out = f"{name}-{scale.replace('/', '_')}-{ranks_a_port}-{turn}-{'jitter' if jitter else 'exact'}"
+        out = f"{name}-{scale.replace('/', '_')}-{ranks_a_port}-{turn}-{'jitter' if jitter else 'exact'}-{verb}"
         run = self.call("simulate", config, "--twin", out=out)
         self.assertEqual(run.summary["verdict"], "ok", run.summary["reason"])
         band = run.summary["reference"]["band"]
         self.assertEqual(band["runs"], 16)
         print(
-            f"{name}, bytes {scale}, {ranks_a_port} a port: twin / reference {run.summary['ratio']:.4f}, "
+            f"{name}, bytes {scale}, {ranks_a_port} a port, {verb}: twin / reference {run.summary['ratio']:.4f}, "
             f"median {band['ratio_median']:.4f}"
         )
         return band
