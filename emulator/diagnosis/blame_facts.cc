@@ -366,6 +366,7 @@ BlameFacts blame_facts(const RunReader& record, const BlameSubject& subject) {
   BlameFacts facts;
   facts.completion = subject.completion, facts.gap = subject.gap;
   facts.unsearched = subject.unsearched;
+  facts.worth = subject.worth;
   if (subject.waterfall != nullptr) facts.parts = subject.waterfall->parts;
   facts.generator = generator_delay(*run, reference);
   facts.turn = typical_turn(run->end.turns);

@@ -40,6 +40,7 @@ struct BlameFacts {
   Duration completion;            ///< of the emulated side
   Duration gap;                   ///< that minus the reference's
   std::optional<GapParts> parts;  ///< of the gap, as in Waterfall; absent: it is not known where it is
+  GapParts worth{};               ///< by how much earlier the run ends in a replay without each; 0: not known
   uint64_t unsearched = 0;        ///< as Diagnosis: executions, where they are too many to know it
   Duration generator;             ///< what its lateness explains at most, as generator_delay has it
   Duration turn;                  ///< as long as, or longer than, half of the loop's time; 0 in virtual time
@@ -89,6 +90,7 @@ struct BlameSubject {
   Duration gap;                ///< by how much later than in the reference it ended
   const CriticalPath* path;    ///< to its end; null: not known
   const Waterfall* waterfall;  ///< of that path; null: not known
+  GapParts worth{};            ///< as BlameFacts
   const Losses* losses;        ///< packets and lost are its own, what ports count is of all
   uint64_t lost_of_run = 0;    ///< packets of all jobs
   uint64_t unsearched = 0;     ///< as Diagnosis

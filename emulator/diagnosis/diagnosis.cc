@@ -189,6 +189,15 @@ std::pair<Duration, bool> gap_of(const RunReader& record, const RecordedRun& run
   return {completion - reference.end.completion, false};
 }
 
+/// By how much earlier the run ends in a replay without each part of its gap; 0 where nothing was replayed.
+GapParts worth_of(const Diagnosis& diagnosis) {
+  GapParts worth{};
+  if (!diagnosis.removed) return worth;
+  for (size_t cause = 0; cause < kGapCauses; ++cause)
+    if (const auto& without = diagnosis.removed->without[cause]) worth[cause] = diagnosis.path->completion - *without;
+  return worth;
+}
+
 void find_blame(const RunReader& record, const RecordedRun& run, Duration gap, const WireTraffic& traffic,
                 Diagnosis& diagnosis) {
   diagnosis.blame = blame(blame_facts(record, {.job = {},
@@ -196,6 +205,7 @@ void find_blame(const RunReader& record, const RecordedRun& run, Duration gap, c
                                                .gap = gap,
                                                .path = diagnosis.path ? &*diagnosis.path : nullptr,
                                                .waterfall = diagnosis.waterfall ? &*diagnosis.waterfall : nullptr,
+                                               .worth = worth_of(diagnosis),
                                                .losses = &diagnosis.losses,
                                                .lost_of_run = diagnosis.losses.lost,
                                                .unsearched = diagnosis.unsearched}));

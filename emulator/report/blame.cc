@@ -213,13 +213,24 @@ std::string evidence_of(const CulpritNames& names, const Blame& blame) {
   return {};
 }
 
+/// The next one, where it has a quarter of what was lost or more and is somebody's doing.
+std::string also_to_blame(const CulpritNames& names, const std::vector<Blame>& blame) {
+  constexpr double kLeastShare = 0.25;
+  if (blame.size() < 2 || blame[1].share < kLeastShare) return {};
+  if (blame[1].kind == BlameKind::kUnexplained || blame[1].kind == BlameKind::kModel) return {};
+  const std::string culprit = culprit_of(names, blame[1]);
+  return fmt::format("; also to blame: {}{}, for {} ({})", title_of(blame[1]), culprit.empty() ? "" : ", " + culprit,
+                     readable(blame[1].gap), rounded_percent(blame[1].share));
+}
+
 /// `whose`: " for job a", or nothing.
 std::string sentence(const CulpritNames& names, const std::string& whose, const std::vector<Blame>& blame) {
   const Blame& first = blame.front();
   const std::string culprit = culprit_of(names, first);
   return fmt::format("to blame{}: {}{}, for {} ({} of what was lost), confidence {}: {}", whose, title_of(first),
                      culprit.empty() ? "" : ", " + culprit, readable(first.gap), rounded_percent(first.share),
-                     to_string(first.confidence), evidence_of(names, first));
+                     to_string(first.confidence), evidence_of(names, first)) +
+         also_to_blame(names, blame);
 }
 
 Json json_of(const CulpritNames& names, const std::vector<Blame>& all) {
@@ -248,10 +259,11 @@ std::optional<JobId> last_job(const RunReader& record, const Diagnosis& diagnosi
 std::vector<std::string> blame_texts(const RunReader& record, const Diagnosis& diagnosis) {
   const CulpritNames names(record);
   std::vector<std::string> texts;
-  if (!diagnosis.blame.empty()) texts.push_back(sentence(names, "", diagnosis.blame));
+  const auto whose = [&](JobId job) { return " for job " + record.jobs()[job.value].name; };
+  const std::optional<JobId> last = last_job(record, diagnosis);
+  if (!diagnosis.blame.empty()) texts.push_back(sentence(names, last ? whose(*last) : "", diagnosis.blame));
   for (const JobDiagnosis& job : diagnosis.jobs)
-    if (!job.blame.empty())
-      texts.push_back(sentence(names, " for job " + record.jobs()[job.job.value].name, job.blame));
+    if (!job.blame.empty()) texts.push_back(sentence(names, whose(job.job), job.blame));
   return texts;
 }
 

@@ -16,6 +16,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kNamedParts = 4;
 
+Json json_of(const Waterfall& waterfall) {
+  Json json = {{"gap_ps", waterfall.gap.ps}};
+  for (size_t i = 0; i < kGapCauses; ++i)
+    json[fmt::format("{}_ps", to_string(static_cast<GapCause>(i)))] = waterfall.parts[i].ps;
+  return json;
+}
+
 }  // namespace
 
 const char* phrase_of(GapCause cause) {
@@ -84,11 +91,13 @@ std::vector<GapPart> named_parts(const GapParts& parts) {
 }
 
 Json waterfall_json(const Diagnosis& diagnosis) {
-  if (!diagnosis.waterfall) return nullptr;
-  Json json = {{"gap_ps", diagnosis.waterfall->gap.ps}};
-  for (size_t i = 0; i < kGapCauses; ++i)
-    json[fmt::format("{}_ps", to_string(static_cast<GapCause>(i)))] = diagnosis.waterfall->parts[i].ps;
-  return json;
+  return diagnosis.waterfall ? json_of(*diagnosis.waterfall) : Json(nullptr);
+}
+
+Json job_waterfall_json(const Diagnosis& diagnosis, JobId job) {
+  if (diagnosis.path && diagnosis.path->steps.back().node.job == job) return waterfall_json(diagnosis);
+  const auto found = std::ranges::find(diagnosis.jobs, job, &JobDiagnosis::job);
+  return found == diagnosis.jobs.end() ? Json(nullptr) : json_of(found->waterfall);
 }
 
 Json without_causes_json(const RunReader& record, const Diagnosis& diagnosis) {

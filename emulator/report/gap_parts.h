@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/id.h"
 #include "base/units.h"
 #include "emulator/diagnosis/diagnosis.h"
 #include "emulator/diagnosis/gap_cause.h"
@@ -16,6 +17,8 @@ namespace rankwire {
 
 /// `waterfall` of summary.json; null where it is not known.
 nlohmann::ordered_json waterfall_json(const Diagnosis& diagnosis);
+/// The same of a job's own gap; the run's of the job that ended last.
+nlohmann::ordered_json job_waterfall_json(const Diagnosis& diagnosis, JobId job);
 /// `without_causes` of summary.json; null where nothing was replayed.
 nlohmann::ordered_json without_causes_json(const RunReader& record, const Diagnosis& diagnosis);
 /// "a longer way than the model's": the part of a gap in words.

@@ -11,6 +11,7 @@
 #include "emulator/record/reference_band.h"
 #include "emulator/report/blame.h"
 #include "emulator/report/format.h"
+#include "emulator/report/gap_parts.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/shared_links.h"
 #include "emulator/report/shared_ports.h"
@@ -213,6 +214,7 @@ nlohmann::ordered_json jobs_json(const RunReader& record, const Diagnosis& diagn
                                                 {"emulated", result_json(at(emulated, job.job.value))},
                                                 {"reference", result_json(at(reference, job.job.value))},
                                                 {"blame", job_blame_json(record, diagnosis, job.job)},
+                                                {"waterfall", job_waterfall_json(diagnosis, job.job)},
                                                 {"shared", shared_links_json(record, shared, job.job)},
                                                 {"shared_ports", ports.json(job.job)}});
     if (job.after.valid()) json["after"] = record.jobs()[job.after.value].name;

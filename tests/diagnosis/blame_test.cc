@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "emulator/diagnosis/slow_rank.h"
 #include "tests/diagnosis/path_record.h"
 
@@ -195,6 +197,21 @@ TEST(Blame, LossesAreTheCablesUnlessABufferWasFull) {
 
 TEST(Blame, PacketsSentAgainAlthoughNoneWasLostAreNoCables) {
   EXPECT_EQ(blame(four_more({{GapCause::kRecovering, 4}}))[0].kind, BlameKind::kUnexplained);
+}
+
+// 4 ms of recovery and 3 of queues, which are those of a collision, make the run 4 ms longer, since 3 ms were faster
+// than in the reference. So 1 ms of the gap is left for losses, without which a replay ends 3.5 ms earlier.
+TEST(Blame, LossesAreWorthWhatAReplaySavesThoughTheRestWasFaster) {
+  BlameFacts facts = four_more({{GapCause::kRecovering, 4}, {GapCause::kFaster, -3}, {GapCause::kQueueingOwnJob, 3}});
+  facts.packets = 1'000, facts.lost = 10, facts.counted_there = true, facts.loss_place = kPort;
+  facts.collisions = {.time = microseconds(3'900), .culprit = {}, .in_gap = true};
+  for (const int64_t worth : {0, 3'500}) {
+    facts.worth[static_cast<size_t>(GapCause::kRecovering)] = microseconds(worth);
+    const auto list = blame(facts);
+    const auto losses = std::ranges::find(list, BlameKind::kLossyCable, &Blame::kind);
+    ASSERT_NE(losses, list.end());
+    EXPECT_EQ(losses->gap, worth == 0 ? microseconds(1'000) : microseconds(3'500));
+  }
 }
 
 TEST(Blame, PausesAreOfTheNicThatSentMostAndItsBufferSaysWhy) {

@@ -104,7 +104,7 @@ TEST_F(JobsReport, SummaryHasJobsInTheirOrder) {
                                           "interference": 2.5},
                              "reference": {"begin_ps": 31000000, "end_ps": 41000000, "completion_time_ps": 10000000,
                                            "interference": 1.0},
-                             "blame": null,
+                             "blame": null, "waterfall": null,
                              "shared": [{"link": "p1", "other": "left", "time_ps": 8000000, "shared_ps": 4000000,
                                          "bytes": 2048, "shared_bytes": 2048},
                                         {"link": "p0", "other": "left", "time_ps": 8000000, "shared_ps": 2000000,

@@ -278,7 +278,7 @@ class Blame(RankwireTest):
         self.assertLessEqual(sum(shares), 1 + 1e-9)
         self.assertAlmostEqual(shares[0] * gaps[-1], shares[-1] * gaps[0], delta=1e-6 * gaps[0])
         found = run.summary["diagnosis"]["findings"][0]
-        self.assertTrue(found.startswith("to blame: "), found)
+        self.assertRegex(found, "^to blame( for job [^:]+)?: ")
         if blame[0]["culprit"]:
             self.assertIn(blame[0]["culprit"], found)
         self.assertIn(blame[0]["evidence"], found)
@@ -348,7 +348,7 @@ class Blame(RankwireTest):
         self.assertEqual((late[0]["kind"], late[0]["culprit"]), ("lossy_cable", "port p6 (host 6)"), late)
         self.assertEqual(run.summary["blame"], late)
         found = run.summary["diagnosis"]["findings"][:2]
-        self.assertRegex(found[0], r"^to blame: lossy cable, port p6 ")
+        self.assertRegex(found[0], r"^to blame for job \S+: lossy cable, port p6 ")
         self.assertRegex(found[1], r"^to blame for job early: slow rank, rank 1 of job early ")
         page = (run.folder / "report.html").read_text(encoding="utf-8")
         self.assertRegex(page, r">Job</th>.*>To blame</th>")
