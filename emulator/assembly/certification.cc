@@ -19,7 +19,8 @@ namespace {
 
 constexpr uint32_t kRuns = 4;
 constexpr Duration kLongest = milliseconds(400);  // of each in real time, and of the twin
-constexpr int64_t kMostPackets = 300'000;         // of the twin, which takes less than a second for them
+constexpr uint32_t kCut = 256, kMostCut = kCut * kCut;
+constexpr int64_t kMostPackets = 300'000;  // of the twin, which takes less than a second for them
 
 /// So long the ports may send at their rates without more packets than the twin is to take.
 Duration time_for(const RunConfig& config) {
@@ -42,6 +43,8 @@ class Executions {
       if (row.emulated && is_communication(row.node)) ends_[key(row)] = {.twin = *row.emulated};
     });
   }
+
+  bool any() const { return !ends_.empty(); }
 
   void add(const RunReader& record) {
     ++runs_;
@@ -105,15 +108,28 @@ RunReader carried_out(const RunConfig& config, RunKind kind, const std::filesyst
   return RunReader(folder);
 }
 
+/// What of the twin ended, the workload being cut no more than it takes for anything to end.
+Executions ended_in_twin(const RunConfig& config, const std::filesystem::path& folder,
+                         const std::atomic<bool>& interrupted, Certificate& certificate,
+                         std::optional<Duration>& spread) {
+  for (;; certificate.cut *= kCut) {
+    const RunReader twin = carried_out(certified_run(config, time_for(config), certificate.cut), RunKind::kTwin,
+                                       folder / "twin", interrupted);
+    Executions executions(twin);
+    if (executions.any() || certificate.cut == kMostCut) {
+      spread = spread_of_delays(twin);
+      return executions;
+    }
+  }
+}
+
 void measure_generator(const RunConfig& config, const std::filesystem::path& folder,
                        const std::atomic<bool>& interrupted, Certificate& certificate) {
-  const RunReader twin =
-      carried_out(certified_run(config, time_for(config)), RunKind::kTwin, folder / "twin", interrupted);
-  const std::optional<Duration> ideal = spread_of_delays(twin);
-  Executions executions(twin);
+  std::optional<Duration> ideal;
+  Executions executions = ended_in_twin(config, folder, interrupted, certificate, ideal);
   std::vector<ClockReading> clocks{read_clocks()};
   for (uint32_t i = 1; i <= kRuns; ++i) {
-    const RunReader record = carried_out(certified_run(config, kLongest), RunKind::kEmulated,
+    const RunReader record = carried_out(certified_run(config, kLongest, certificate.cut), RunKind::kEmulated,
                                          folder / fmt::format("run-{}", i), interrupted);
     clocks.push_back(read_clocks());
     executions.add(record);
@@ -131,8 +147,13 @@ void measure_generator(const RunConfig& config, const std::filesystem::path& fol
 
 }  // namespace
 
-RunConfig certified_run(const RunConfig& config, Duration time) {
+RunConfig certified_run(const RunConfig& config, Duration time, uint32_t cut) {
   RunConfig small = config;
+  const auto shrink = [&](WorkloadConfig& workload) {
+    workload.bytes_scale.denominator *= cut, workload.compute_scale.denominator *= cut;
+  };
+  shrink(small.workload);
+  for (JobConfig& job : small.jobs) shrink(job.workload);
   for (PortConfig& port : small.ports) {
     port.device = "memory", port.verbs.clear(), port.queues = 1;
     port.ip.reset(), port.vlan.reset(), port.gateway.reset();

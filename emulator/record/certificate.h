@@ -23,6 +23,7 @@ struct PortCertificate {
 /// How far the generator's own runs against the embedded switch were from what they are in virtual time, and its ports
 /// from their rates.
 struct Certificate {
+  uint32_t cut = 1;                 ///< bytes and computing of the workload were divided by it, so that something ends
   Duration time = {};               ///< of the twin, for what was compared
   uint64_t operations = 0;          ///< executions that were
   std::vector<double> errors = {};  ///< of each run in real time: how much longer it took for them, over `time`

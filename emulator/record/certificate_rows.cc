@@ -37,6 +37,7 @@ void RunStore::certificate(const Certificate& certificate) {
   for (const auto& [name, time] : kKnownTimes)
     if (certificate.*time) add(name, static_cast<double>((certificate.*time)->ps));
   add("operations", static_cast<double>(certificate.operations));
+  add("cut", static_cast<double>(certificate.cut));
   if (certificate.clock_slew_ppm) add("clock_slew_ppm", *certificate.clock_slew_ppm);
   for (const double error : certificate.errors) add("error", error);
   for (const PortCertificate& port : certificate.ports) {
@@ -61,6 +62,7 @@ std::optional<Certificate> RunReader::certificate() const {
     for (const auto& [known, time] : kKnownTimes)
       if (name == known) (*certificate).*time = rounded(rows.real(1));
     if (name == "operations") certificate->operations = static_cast<uint64_t>(rows.real(1));
+    if (name == "cut") certificate->cut = static_cast<uint32_t>(rows.real(1));
     if (name == "clock_slew_ppm") certificate->clock_slew_ppm = rows.real(1);
     if (name == "error") certificate->errors.push_back(rows.real(1));
     if (name == "failure") certificate->failure = rows.text(2);

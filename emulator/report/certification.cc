@@ -94,6 +94,7 @@ Json certification_json(const Certificate& certificate, std::optional<Duration> 
   const std::optional<double> part = resolvable_part(certificate);
   Json json = {{"resolvable", known_json(part)}, {"resolvable_ps", known_json(part_of_run(run, part))}};
   json["errors"] = certificate.errors;
+  json["cut"] = certificate.cut;
   json["compared_ps"] = certificate.time.ps;
   json["operations"] = certificate.operations;
   json["slipped_ps"] = certificate.slipped.ps;
@@ -119,6 +120,7 @@ std::string certification_text(const Certificate& certificate, std::optional<Dur
       "{} operations in {}; worst turn {}, worst stall {}, {} lost",
       least * 100, most * 100, certificate.operations, readable(certificate.time), readable(certificate.worst_turn),
       readable(certificate.worst_stall), readable(certificate.slipped));
+  if (certificate.cut > 1) text += fmt::format(", with bytes and computing cut to 1/{}", certificate.cut);
   if (certificate.jitter) text += fmt::format(", jitter {}", readable(*certificate.jitter));
   if (certificate.clock_slew_ppm) text += fmt::format(", clock {:+.2g} ppm", *certificate.clock_slew_ppm);
   return text + ports_text(certificate);

@@ -118,7 +118,8 @@ nlohmann::ordered_json time_by_cause_json(const RunReader& record) {
 
 std::string time_by_cause_text(const RunReader& record) {
   const std::vector<GroupCauses> patterns = causes_of_patterns(record);
-  if (patterns.empty()) return {};
+  // Where no queue pair ever had anything to send there is nothing to be told.
+  if (patterns.empty() || sum_of(patterns).causes.total() == Duration()) return {};
   std::string text = fmt::format("{:<14}{}\n", "queue pairs", shares_text(sum_of(patterns).causes));
   if (patterns.size() == 1) return text;
   for (size_t i = 0; i < patterns.size(); ++i) {

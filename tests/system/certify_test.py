@@ -63,13 +63,20 @@ class Certified(RankwireTest):
                 run = self.call("run", self.small(limits=limits), "--set", f"run.certify={choice}", out=name)
                 self.assertIsNone(run.summary["certification"])
 
-    def test_nothing_to_measure_is_said(self):
+    def test_what_takes_too_long_is_cut(self):
         # A gradient of a megabyte and more takes minutes.
         work = transformer(tensor_parallel=1, pipeline_parallel=1, data_parallel=4)
         slow = {"hosts": {"count": 4, "npus": 1}, "ports": {"count": 4, "device": "ring", "rate": "100Kbps"}}
         path = self.configuration(self.small(workload={"generate": work}, **slow))
         process = rankwire("check", path, "--certify", "--no-measure", "--json")
         certification = json.loads(process.stdout)["certification"]
+        self.assertIsNone(certification["reason"])
+        self.assertIn(certification["cut"], (256, 65536))
+        self.assertGreater(certification["operations"], 0)
+
+    def test_nothing_to_measure_is_said(self):
+        path = self.configuration(self.small(workload={"nodes": [{"name": "work", "ranks": "0-7", "duration": "1ms"}]}))
+        certification = json.loads(rankwire("check", path, "--certify", "--no-measure", "--json").stdout)["certification"]
         self.assertIsNone(certification["resolvable"])
         self.assertIn("no communication came to its end", certification["reason"])
 
