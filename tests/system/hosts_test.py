@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import pathlib
 import shutil
 import signal
 import sqlite3
@@ -10,30 +9,17 @@ import subprocess
 import time
 import unittest
 
+import hosts
 from bridge import ip
+from hosts import command_lines, with_clock_ahead, with_mpi
 from rankwire import BINARY, OK, USAGE, RankwireTest, Run, rankwire, recorded_operations, transformer
 
 MACHINES = ("a", "b")
 LINK_MTU = 4200
 # net_af_packet joins a fanout group of its process's and its interface's number, which must not be another process's.
 FIRST_INDEX, INDEX_STEP = 8192, 4096
-# The world of MPI stays on this machine, and nobody is bound to a core.
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-          "--mca", "btl", "self,vader", "--mca", "pml", "ob1", "--mca", "oob_tcp_if_include", "lo"]
-
-
-def with_mpi():
-    """Whether the program can be part of such a run at all."""
-    return b"MPI_Init_thread" in pathlib.Path(BINARY).read_bytes()
-
-
-def command_lines():
-    """Of all processes, by number."""
-    lines = {}
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            lines[int(process.name)] = (process / "cmdline").read_bytes().split(b"\0")
-    return lines
+# The world of MPI stays on this machine.
+MPIRUN = [*hosts.MPIRUN, "--oversubscribe", "--mca", "btl", "self,vader", "--mca", "oob_tcp_if_include", "lo"]
 
 
 class Hosts(RankwireTest):
@@ -85,15 +71,9 @@ class Hosts(RankwireTest):
         self.assertEqual(process.returncode, status, process.stdout + process.stderr)
         return process
 
-    def shifted_clock(self):
-        """What starts a command whose steady clock is 1000 s ahead, where the kernel can do that."""
-        prefix = ["unshare", "--fork", "--time", "--monotonic", "1000"]
-        can = shutil.which("unshare") and subprocess.run([*prefix, "true"], capture_output=True, check=False)
-        return prefix if can and can.returncode == 0 else []
-
     def test_as_on_one_machine(self):
         path = self.configuration(self.config())
-        self.on_machines(path, path, prefixes=((), self.shifted_clock()))
+        self.on_machines(path, path, prefixes=((), with_clock_ahead(1000 * 10**9)))
         run = Run(self.folder / "run")
         self.assert_delivered(run)
         self.assertFalse((run.folder / "machines").exists())
