@@ -130,6 +130,10 @@ class FourHosts(RankwireTest):
         self.assertEqual(run.summary["record"]["messages_unjoined"], 0)
         self.assertEqual(len(run.rows("ports", fidelity="emulated")), len(MACHINES))
         self.assert_no_message_before_it_was_sent(run, [MACHINES[rank // 2] for rank in range(8)])
+        # The machines have shared the members of its ensemble.
+        alone = self.call("simulate", self.config([(machine, "rw0") for machine in MACHINES]), out="alone")
+        self.assertGreater(run.summary["reference"]["band"]["runs"], 1)
+        self.assertEqual(run.summary["reference"]["band"]["median_ps"], alone.summary["reference"]["band"]["median_ps"])
 
     def disturb(self, machines, ports, disturb, mend=lambda: None):
         """Begins a run that would take long, calls `disturb` with its configuration once machine c has recorded something,

@@ -155,6 +155,18 @@ class Hosts(RankwireTest):
         self.assertIn("switch.latency is \"21us\", not \"20us\"", process.stderr)
         self.assertEqual([str(path) for path in self.folder.glob("run/**")], [])
 
+    # Each member is seeded by its number.
+    def test_processes_share_the_members_of_an_ensemble(self):
+        path = self.configuration(self.config(on=False, simulation={"ensemble": 6}))
+        summaries = []
+        for name, start, together in (("one", [], []), ("three", [*MPIRUN, "-n", "3"], ["--together"])):
+            command = [*start, str(BINARY), "simulate", str(path), "--quiet", "--out", str(self.folder / name), *together]
+            process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+            self.assertEqual(process.returncode, OK, process.stdout + process.stderr)
+            summaries.append(Run(self.folder / name).summary)
+        self.assertEqual(summaries[0]["reference"]["band"]["runs"], 6)
+        self.assertEqual(*summaries)
+
     def test_without_the_others_it_says_how_to_start_them(self):
         process = rankwire("run", self.configuration(self.config()))
         self.assertEqual(process.returncode, USAGE)
