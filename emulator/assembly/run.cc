@@ -339,6 +339,7 @@ CompletedRun PreparedRun::emulate_on_machines(const RunControl& control) {
 
 CompletedRun PreparedRun::put_together(MachineRun& machine, const CompletedRun& own) {
   const auto reports = machine.collect(own.result, folder());
+  for (const std::string& finding : machine.findings()) recorder_->warning(finding);
   RunRecorder::Run whole = recorder_->next_run();
   whole.begin({.fidelity = Fidelity::kEmulated,
                .clock = "real",

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -12,7 +13,7 @@ import unittest
 import hosts
 from bridge import ip
 from hosts import command_lines, with_clock_ahead, with_mpi
-from rankwire import BINARY, OK, USAGE, RankwireTest, Run, rankwire, recorded_operations, transformer
+from rankwire import BINARY, FAILED, OK, USAGE, RankwireTest, Run, rankwire, recorded_operations, transformer
 
 MACHINES = ("a", "b")
 LINK_MTU = 4200
@@ -20,6 +21,22 @@ LINK_MTU = 4200
 FIRST_INDEX, INDEX_STEP = 8192, 4096
 # The world of MPI stays on this machine.
 MPIRUN = [*hosts.MPIRUN, "--oversubscribe", "--mca", "btl", "self,vader", "--mca", "oob_tcp_if_include", "lo"]
+
+
+# A library that has CLOCK_REALTIME 5 ms late.
+LATE_CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  int (*const next)(clockid_t, struct timespec*) = (int (*)(clockid_t, struct timespec*))dlsym(RTLD_NEXT, "clock_gettime");
+  const int status = next(clock, now);
+  if (status != 0 || clock != CLOCK_REALTIME) return status;
+  now->tv_nsec -= 5000000;
+  if (now->tv_nsec < 0) now->tv_nsec += 1000000000, --now->tv_sec;
+  return 0;
+}
+"""
 
 
 class Hosts(RankwireTest):
@@ -153,6 +170,24 @@ class Hosts(RankwireTest):
         process = self.on_machines(own, other, status=USAGE)
         self.assertEqual(process.stderr.count("machine 'b' differs from 'a'"), 1, process.stderr)
         self.assertIn("switch.latency is \"21us\", not \"20us\"", process.stderr)
+        self.assertEqual([str(path) for path in self.folder.glob("run/**")], [])
+
+    # By CLOCK_REALTIME, which b is told 5 ms late; pings know that one is wrong, and by how much they may be.
+    def test_a_clock_that_is_not_in_step_is_refused(self):
+        if shutil.which("cc") is None:
+            self.skipTest("takes a C compiler")
+        library = self.folder / "late.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library), "-ldl"], input=LATE_CLOCK, text=True,
+                       check=True)
+        path = self.configuration(self.config(clock={"source": "realtime", "max_error": "100ms"}))
+        process = self.on_machines(path, path, prefixes=((), ("env", f"LD_PRELOAD={library}")), status=FAILED)
+        told = re.search(r"the clock of machine 'b' is (\S+) s ahead by clock.source \(CLOCK_REALTIME\), within \S+ us, "
+                         r"but (\S+) s by pings, within (\S+) us", process.stderr)
+        self.assertIsNotNone(told, process.stderr)
+        by_source, by_pings = float(told[1]), float(told[2])
+        # A source that is late has the machine's own clock seem ahead.
+        self.assertAlmostEqual(by_source, 0.005, delta=0.001)
+        self.assertLess(abs(by_pings), float(told[3]) / 1e6)
         self.assertEqual([str(path) for path in self.folder.glob("run/**")], [])
 
     # Each member is seeded by its number.
