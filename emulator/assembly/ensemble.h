@@ -11,6 +11,7 @@
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/setup.h"
 #include "emulator/engine/node_variation.h"
+#include "emulator/machines/machines.h"
 #include "emulator/record/ensemble_row.h"
 #include "fabric/network.h"
 
@@ -58,12 +59,16 @@ struct Ensemble {
 ///   - a rank begins each iteration later than it may by |z| x kEnsembleDeviation of its `mean_communication`, z
 ///     standard normal.
 /// Up to `threads` are at work at a time. Returns what the members say in their order, of those that ended
-/// well; what is interrupted is left out, and what throws.
-Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control);
+/// well; what is interrupted is left out, and what throws. The result is the same whoever simulates which: `machines`,
+/// of which this one leads, have their parts of all but the first, if they do `help_with_ensemble`; null: there are
+/// none.
+Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control,
+                      Machines* machines = nullptr);
 
 /// The same of as many members as are within `most_work` together, each of which costs what the first does, and
 /// kAutoMembers at most. None where fewer than kFewestAutoMembers are: then the first has been ended before it costs
 /// more than its part. What a member costs is counted, not timed, so that a record does not depend on the machine.
-Ensemble run_affordable_ensemble(const Setup& setup, uint64_t most_work, uint32_t threads, const RunControl& control);
+Ensemble run_affordable_ensemble(const Setup& setup, uint64_t most_work, uint32_t threads, const RunControl& control,
+                                 Machines* machines = nullptr);
 
 }  // namespace rankwire

@@ -70,6 +70,15 @@ std::string difference(const Json& leads, const Json& own, const Setup& setup) {
 
 }  // namespace
 
+std::string bytes_of(const SourceReading& reading) {
+  return Json{reading.own, reading.source, reading.half}.dump();
+}
+
+SourceReading source_reading(const std::string& bytes) {
+  const Json json = Json::parse(bytes);
+  return {.own = json.at(0), .source = json.at(1), .half = json.at(2)};
+}
+
 std::string bytes_of(const MachineReport& report) {
   const CommunicationCounters& m = report.messages;
   return Json{{"verdict", static_cast<int>(report.verdict)},
@@ -77,7 +86,8 @@ std::string bytes_of(const MachineReport& report) {
               {"waiting", report.waiting},
               {"total", report.total.ps},
               {"completion", report.completion.ps},
-              {"messages", {m.sent, m.delivered, m.failed, m.duplicated, m.payload_errors}}}
+              {"messages", {m.sent, m.delivered, m.failed, m.duplicated, m.payload_errors}},
+              {"source", report.source ? bytes_of(*report.source) : ""}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -92,6 +102,7 @@ MachineReport machine_report(const std::string& bytes) {
                        .messages = {}};
   report.messages.sent = counts.at(0), report.messages.delivered = counts.at(1), report.messages.failed = counts.at(2);
   report.messages.duplicated = counts.at(3), report.messages.payload_errors = counts.at(4);
+  if (const std::string source = json.at("source"); !source.empty()) report.source = source_reading(source);
   return report;
 }
 

@@ -10,6 +10,7 @@
 #include "emulator/assembly/setup.h"
 #include "emulator/engine/communication.h"
 #include "emulator/engine/run.h"
+#include "emulator/machines/clock_fit.h"
 #include "emulator/machines/machines.h"
 
 namespace rankwire {
@@ -17,10 +18,14 @@ namespace rankwire {
 struct MachineReport {
   Verdict verdict = Verdict::kOk;
   std::string reason;
-  std::vector<std::string> waiting;  ///< who waits for whom
-  Duration total, completion;        ///< run time; until the last operation of its ranks ended
-  CommunicationCounters messages;    ///< but for what was posted, and the bytes
+  std::vector<std::string> waiting;          ///< who waits for whom
+  Duration total, completion;                ///< run time; until the last operation of its ranks ended
+  CommunicationCounters messages;            ///< but for what was posted, and the bytes
+  std::optional<SourceReading> source = {};  ///< of `clock.source`, after the run; absent: there is none
 };
+
+std::string bytes_of(const SourceReading& reading);
+SourceReading source_reading(const std::string& bytes);
 
 std::string bytes_of(const MachineReport& report);
 MachineReport machine_report(const std::string& bytes);

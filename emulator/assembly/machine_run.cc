@@ -38,28 +38,59 @@ MachineRun::MachineRun(const Setup& setup, Machines& machines)
       shares_(machine_shares(setup, machines.names())),
       ready_(machines.count()),
       samples_(machines.count()),
-      fits_(machines.count()) {}
+      readings_(machines.count()),
+      pinged_(machines.count()),
+      fits_(machines.count()) {
+  if (setup.config.clock.source != "ping") source_.emplace(setup.config.clock.source);
+}
 
 void MachineRun::add_samples(uint32_t machine) {
   if (machines_.is_gone(machine)) return;
   for (const ClockSample& sample : machines_.ping(machine, kPings)) samples_[machine].push_back(sample);
-  if (!samples_[machine].empty()) fits_[machine] = fit_clock(samples_[machine]);
+  if (!samples_[machine].empty()) pinged_[machine] = fit_clock(samples_[machine]);
+}
+
+void MachineRun::ping_all() {
+  machines_.be_quick(true);
+  for (uint32_t machine = 1; machine < machines_.count(); ++machine) add_samples(machine);
+  machines_.be_quick(false);
+  for (uint32_t machine = 1; machine < machines_.count(); ++machine)
+    if (samples_[machine].empty()) fail_run("machine '{}' does not answer", machines_.name(machine));
+  fits_ = pinged_;
+}
+
+/// All read it when they have met, within milliseconds.
+void MachineRun::compare_by_source() {
+  machines_.meet();
+  const std::vector<std::string> all = machines_.gather(bytes_of(source_->read()));
+  for (uint32_t machine = 0; machine < all.size(); ++machine) {
+    readings_[machine].push_back(source_reading(all[machine]));
+    if (machine == 0) continue;
+    fits_[machine] = fit_by_source(readings_[0], readings_[machine], setup_.config.clock.source_error);
+    require_source(machine);
+  }
+}
+
+void MachineRun::require_source(uint32_t machine) const {
+  const ClockFit &pinged = pinged_[machine], &fit = fits_[machine];
+  if (can_both_be(pinged, fit, pinged.at)) return;
+  fail_run(
+      "the clock of machine '{}' is {:.9f} s ahead by clock.source ({}), within {:.3g} us, but {:.9f} s by pings, "
+      "within "
+      "{:.3g} us: the source is not in step there, or not on '{}' (ptp4l, phc2sys, chrony)",
+      machines_.name(machine), static_cast<double>(fit.offset_at(pinged.at)) / 1e9, source_->name(), fit.error.ps / 1e6,
+      static_cast<double>(pinged.offset) / 1e9, pinged.error.ps / 1e6, machines_.own_name());
 }
 
 void MachineRun::compare_clocks() {
   machines_.meet();
-  if (machines_.leads()) {
-    machines_.be_quick(true);
-    for (uint32_t machine = 1; machine < machines_.count(); ++machine) add_samples(machine);
-    machines_.be_quick(false);
-    const Duration most = setup_.config.clock.max_error;
-    for (uint32_t machine = 1; machine < machines_.count(); ++machine) {
-      if (samples_[machine].empty()) fail_run("machine '{}' does not answer", machines_.name(machine));
-      if (fits_[machine].error > most)
-        fail_run("the clock of machine '{}' is known within {:.3g} us only; clock.max_error asks for {:.3g} us",
-                 machines_.name(machine), fits_[machine].error.ps / 1e6, most.ps / 1e6);
-    }
-  }
+  if (machines_.leads()) ping_all();
+  if (source_) compare_by_source();
+  const Duration most = setup_.config.clock.max_error;
+  for (uint32_t machine = 1; machines_.leads() && machine < machines_.count(); ++machine)
+    if (fits_[machine].error > most)
+      fail_run("the clock of machine '{}' is known within {:.3g} us only; clock.max_error asks for {:.3g} us",
+               machines_.name(machine), fits_[machine].error.ps / 1e6, most.ps / 1e6);
   machines_.meet();
 }
 
@@ -130,8 +161,12 @@ void MachineRun::counted(const RunEnd& end) {
   messages.payload_errors = end.counters.payload_errors;
 }
 
-MachineReport MachineRun::report_of(const RunResult& result) const {
+MachineReport MachineRun::report_of(const RunResult& result) {
   MachineReport report = counted_;
+  try {
+    if (source_) report.source = source_->read();
+  } catch (const Error&) {  // one that has gone since then is not in step either
+  }
   report.verdict = result.verdict, report.reason = result.reason, report.waiting = result.waiting;
   report.total = result.total;
   return report;
@@ -153,11 +188,13 @@ std::vector<std::optional<MachineReport>> MachineRun::collect(const RunResult& r
   std::vector<std::optional<MachineReport>> reports;
   for (const std::optional<std::string>& bytes : machines_.gather_from_present(bytes_of(report_of(result))))
     reports.push_back(bytes ? std::optional(machine_report(*bytes)) : std::nullopt);
+  if (reports[0]->source) readings_[0].push_back(*reports[0]->source);
   const std::vector<ClockFit> before = fits_;
   machines_.be_quick(true);
   for (uint32_t machine = 1; machine < machines_.count(); ++machine)
     if (reports[machine]) add_samples(machine);
   machines_.be_quick(false);
+  for (uint32_t machine = 1; machine < machines_.count(); ++machine) fit_after_run(machine, reports[machine]);
   for (uint32_t machine = 0; machine < machines_.count(); ++machine) {
     const ClockFit& fit = fits_[machine];
     RecordPart& part = parts_.emplace_back(
@@ -173,6 +210,25 @@ std::vector<std::optional<MachineReport>> MachineRun::collect(const RunResult& r
   }
   fetch(folder, reports);
   return reports;
+}
+
+/// Where the source has left the bounds of the pings since the start, these are what is known.
+void MachineRun::fit_after_run(uint32_t machine, const std::optional<MachineReport>& report) {
+  if (!source_) {
+    fits_[machine] = pinged_[machine];
+    return;
+  }
+  if (report && report->source) readings_[machine].push_back(*report->source);
+  fits_[machine] = fit_by_source(readings_[0], readings_[machine], setup_.config.clock.source_error);
+  const std::vector<ClockSample>& samples = samples_[machine];
+  if (!report) return;  // it was asked before the run alone, and the source knows that better
+  if (report->source && can_both_be(pinged_[machine], fits_[machine], start_) &&
+      can_both_be(pinged_[machine], fits_[machine], samples.back().sent))
+    return;
+  fits_[machine] = pinged_[machine];
+  findings_.push_back(fmt::format(
+      "the clock of machine '{}' left clock.source ({}) while the run went on: its times are corrected by pings",
+      machines_.name(machine), source_->name()));
 }
 
 // Machines of one name have one file system, and so may have others; but of those nobody knows.

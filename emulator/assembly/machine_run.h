@@ -16,6 +16,7 @@
 #include "emulator/engine/run.h"
 #include "emulator/engine/shard.h"
 #include "emulator/machines/clock_fit.h"
+#include "emulator/machines/clock_source.h"
 #include "emulator/machines/machine_clock.h"
 #include "emulator/machines/machine_watch.h"
 #include "emulator/machines/machines.h"
@@ -27,7 +28,7 @@ namespace rankwire {
 /// Belongs to one thread. What waits for other machines throws as Machines does.
 class MachineRun {
  public:
-  /// Both are borrowed. Throws as `machine_shares`.
+  /// Both are borrowed. Throws as `machine_shares` and ClockSource.
   MachineRun(const Setup& setup, Machines& machines);
 
   uint32_t own() const { return machines_.own(); }
@@ -36,7 +37,8 @@ class MachineRun {
   /// By rank: whether this machine has it.
   const std::vector<bool>& ranks() const { return shares_.ranks(own()); }
 
-  /// Throws Error(kRun), everywhere, when the clock of one is not known as well as `clock.max_error` asks.
+  /// Throws Error(kRun), everywhere, when the clock of one is not known as well as `clock.max_error` asks, or is not by
+  /// `clock.source` what it is by pings.
   void compare_clocks();
   /// Sends the own ends to the machines of their peers, and adds those that come from there.
   void exchange(std::vector<EndPoint>& ends);
@@ -55,16 +57,23 @@ class MachineRun {
   /// `folder`: of the run, which has parts in part_folder.
   std::vector<std::optional<MachineReport>> collect(const RunResult& result, const std::filesystem::path& folder);
   const std::vector<RecordPart>& parts() const { return parts_; }
+  /// Then also what of their clocks is doubtful.
+  const std::vector<std::string>& findings() const { return findings_; }
 
  private:
-  MachineReport report_of(const RunResult& result) const;
+  MachineReport report_of(const RunResult& result);
   void add_samples(uint32_t machine);
+  void ping_all();
+  void compare_by_source();
+  void require_source(uint32_t machine) const;
+  void fit_after_run(uint32_t machine, const std::optional<MachineReport>& report);
   void fetch(const std::filesystem::path& folder, std::span<const std::optional<MachineReport>> reports);
   void receive_part(uint32_t machine, const std::filesystem::path& file);
 
   const Setup& setup_;
   Machines& machines_;
   const WorkerShares shares_;
+  std::optional<ClockSource> source_;  // none: pings alone
   MachineClock clock_;
   std::optional<MachineWatch> watch_;
   MachineReport counted_;
@@ -72,9 +81,11 @@ class MachineRun {
   std::vector<bool> ready_;  // by machine; of the leader
   // Of the leader, by machine.
   std::vector<std::vector<ClockSample>> samples_;
-  std::vector<ClockFit> fits_;
-  int64_t start_ = 0;  // ns of the leader's clock
+  std::vector<std::vector<SourceReading>> readings_;
+  std::vector<ClockFit> pinged_, fits_;  // by pings, and by `clock.source` where there is one
+  int64_t start_ = 0;                    // ns of the leader's clock
   std::vector<RecordPart> parts_;
+  std::vector<std::string> findings_;
 };
 
 /// Where a machine's part of the record is, in the folder of the run.

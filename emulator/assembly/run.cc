@@ -14,6 +14,7 @@
 #include "emulator/assembly/connection_cables.h"
 #include "emulator/assembly/device_run.h"
 #include "emulator/assembly/dilation.h"
+#include "emulator/assembly/ensemble_sharing.h"
 #include "emulator/assembly/execute.h"
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/limits.h"
@@ -118,7 +119,7 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
     : kind_(resolved.kind), machines_(machines), folder_(folder), open_(open != nullptr ? *open : own_) {
   const RunConfig& config = resolved.config;
   require_machines(resolved, machines);
-  if (machines != nullptr) setup_.machine = machines->own_name();
+  if (machines != nullptr && kind_ == RunKind::kEmulated) setup_.machine = machines->own_name();
   if (machines != nullptr && machines->leads()) {
     std::filesystem::remove_all(folder_.path() / kPartsFolder);  // of an earlier run
     machines->from_leader(std::filesystem::absolute(folder_.path()).string());
@@ -203,9 +204,11 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
     const std::exception_ptr error = kind_ == RunKind::kEmulated ? emulate_as_far_as_it_goes(control, runs) : nullptr;
     avoided_.reset();
     const uint32_t threads = run_threads(setup_.config.simulation);
-    if (machines_ == nullptr || machines_->leads()) run_models(threads, control, runs);
+    const bool leads = machines_ == nullptr || machines_->leads();
+    if (leads) run_models(threads, control, runs);
     if (error) std::rethrow_exception(error);
-    if (machines_ == nullptr || machines_->leads()) run_further(runs, threads, control);
+    if (leads) run_further(runs, threads, control);
+    if (!leads) help_with_ensemble(setup_, *machines_, threads, control);
   } catch (const std::exception& error) {
     record_failure(error);
     throw;
@@ -351,6 +354,7 @@ CompletedRun PreparedRun::emulate_on_machines(const RunControl& control) {
 
 CompletedRun PreparedRun::put_together(MachineRun& machine, const CompletedRun& own) {
   const auto reports = machine.collect(own.result, folder());
+  for (const std::string& finding : machine.findings()) recorder_->warning(finding);
   RunRecorder::Run whole = recorder_->next_run();
   whole.begin({.fidelity = Fidelity::kEmulated,
                .clock = "real",

@@ -12,6 +12,7 @@
 #include "base/on_threads.h"
 #include "emulator/assembly/alpha_beta.h"
 #include "emulator/assembly/ensemble.h"
+#include "emulator/assembly/ensemble_sharing.h"
 #include "emulator/assembly/execute.h"
 #include "emulator/assembly/flow_run.h"
 #include "emulator/assembly/impairments.h"
@@ -129,13 +130,16 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
   const bool has_reference = reference != runs.end() && reference->result.verdict == Verdict::kOk;
   if (const uint32_t members = ensemble_members(setup_); members > 0 && has_reference) {
     const Ensemble ensemble = setup_.config.simulation.ensemble
-                                  ? run_ensemble(setup_, members, threads, control)
-                                  : run_affordable_ensemble(setup_, kAutoWork, threads, control);
+                                  ? run_ensemble(setup_, members, threads, control, machines_)
+                                  : run_affordable_ensemble(setup_, kAutoWork, threads, control, machines_);
     recorder_->ensemble(ensemble.completions);
     recorder_->ensemble_ranks(ensemble.per_rank);
     recorder_->ensemble_operations(ensemble.operations);
     error = ensemble.error;
+    if (machines_ != nullptr) end_ensemble(*machines_);
     median = record_median(runs, ensemble, control);
+  } else if (machines_ != nullptr) {
+    end_ensemble(*machines_);
   }
   if (const std::exception_ptr of_jobs = record_jobs_alone(runs, median, threads, control); !error) error = of_jobs;
   // Who asks for causes wants to know also those that the reference shares with the run.

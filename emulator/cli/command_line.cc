@@ -109,8 +109,7 @@ struct CommandLine {
     return verb.add_option_function<std::string>(
         "--part", [&part](const std::string& text) { part = parse_point_part(text); },
         "NUMBER/OF, such as 3/8: run every 8th point from the 3rd, beside other processes with the same --out, here or "
-        "on "
-        "other machines; 'auto': as the task of a Slurm array, or of srun or mpirun");
+        "elsewhere; 'auto': as the task of a Slurm array, or of srun or mpirun");
   }
 
   CLI::Option* add_sweep_option(CLI::App& verb, const char* what) {
@@ -235,8 +234,7 @@ struct CommandLine {
 
     CLI::App& simulate = *app.add_subcommand("simulate", "the reference in virtual time; no device is touched");
     add_run_options(simulate);
-    CLI::Option* packets =
-        simulate.add_flag("--twin", twin, "also run packet by packet over the embedded switch in virtual time");
+    CLI::Option* packets = simulate.add_flag("--twin", twin, "also run packet by packet in virtual time");
     CLI::Option* const swept_models = add_sweep_option(simulate, "simulate");
     simulate.add_flag("--strict", request.strict, "with --twin: exit 1 when the run is degraded")
         ->needs(packets)
@@ -246,10 +244,13 @@ struct CommandLine {
     simulate.add_option("--jobs", jobs, "processes of a sweep at a time; default: one a core")
         ->check(CLI::Range(1, 1024));
     add_part_option(simulate, part)->needs(swept_models)->excludes("--force");
+    const char* const together = "share the members of simulation.ensemble with processes that mpirun or srun started";
+    simulate.add_flag("--together", request.together, together)->excludes(swept_models);
     simulate.footer(
         "Example: rankwire simulate configs/quickstart.yaml --twin --json\n"
         "     or: rankwire simulate configs/quickstart.yaml --sweep ports.rate=1Gbps,2Gbps --sweep "
         "collectives.chunk=64KiB,1MiB\n"
+        "     or: mpirun --bind-to none -n 8 rankwire simulate lab.yaml --set simulation.ensemble=64 --together\n"
         "     or: srun -N 8 rankwire simulate lab.yaml --sweep ports.rate=100Gbps,400Gbps --part auto --out "
         "shared/rates");
     simulate.callback([this] {

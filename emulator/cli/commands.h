@@ -33,6 +33,7 @@ struct RunRequest {
   std::optional<ClusterMeasurement> cluster;  ///< `collective`: to show beside it
   GateRequest gating;
   std::string machine;        ///< `run`: what this process's machine is called in `ports[].on`; empty: as by the system
+  bool together = false;      ///< `simulate`: beside the processes that were started with this one, which help it
   bool silent = false;        ///< nothing is printed of a run: whoever asks for it tells of it
   OpenPorts* open = nullptr;  ///< of the emulated runs of this process; null: its own. Not owned
   std::string live;           ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere

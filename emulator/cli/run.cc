@@ -15,6 +15,10 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "emulator/assembly/certification.h"
+#include "emulator/assembly/dilation.h"
+#include "emulator/assembly/ensemble_sharing.h"
+#include "emulator/assembly/limits.h"
+#include "emulator/assembly/machine_report.h"
 #include "emulator/assembly/machine_run.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/interrupt.h"
@@ -206,16 +210,27 @@ void run_part(const RunRequest& request, Machines& machines) {
   prepared.run({interrupt_flag()});
 }
 
+/// Of a simulation, which the leader records: this process has members of its ensemble alone.
+void help_simulation(const RunRequest& request, RunKind kind, Machines& machines) {
+  const ResolvedRun resolved = resolve(request.config, request.settings, kind);
+  machines.from_leader("");  // the leader's folder, in which nothing of this process is
+  const ScratchFolder scratch;
+  Setup setup;
+  prepare(setup, on_wires(resolved.config), scratch.path());
+  agree_on_setup(machines, setup, RANKWIRE_VERSION);
+  help_with_ensemble(setup, machines, run_threads(setup.config.simulation), {interrupt_flag()});
+}
+
 /// What one machine cannot go on for is the end of the run on all, and the leader says it.
-int run_on_machines(const RunRequest& request, Machines& machines) {
+int run_on_machines(const RunRequest& request, RunKind kind, Machines& machines) {
   const bool is_new = !request.out.empty() && !std::filesystem::exists(request.out);
   int status = 0;
   try {
     if (!machines.leads()) {
-      run_part(request, machines);
+      kind == RunKind::kEmulated ? run_part(request, machines) : help_simulation(request, kind, machines);
     } else {
       if (!request.live.empty()) fail_input("--live shows the run of one machine; this one is on several");
-      status = run_and_report(request, resolve(request.config, request.settings, RunKind::kEmulated), &machines);
+      status = run_and_report(request, resolve(request.config, request.settings, kind), &machines);
     }
   } catch (const std::exception& exception) {
     const auto* const own = dynamic_cast<const Error*>(&exception);
@@ -244,13 +259,25 @@ int run_emulation(const RunRequest& request) {
   // Runs that follow each other in one process are not on several machines: ports that name one are refused.
   if (request.open == nullptr && is_launched()) {
     Machines machines(join_machines(), request.machine);
-    if (machines.count() > 1) return run_on_machines(request, machines);
+    if (machines.count() > 1) return run_on_machines(request, RunKind::kEmulated, machines);
     machines.leave();
   }
   return run_and_report(request, resolve(request.config, request.settings, RunKind::kEmulated));
 }
 
 int run_simulation(const RunRequest& request, bool twin) {
+  if (request.together) {
+    if (!has_machine_links()) fail_input("--together: this rankwire was built without MPI, by which processes meet");
+    if (!is_launched())
+      fail_input(
+          "--together: no other process was started with this one: `mpirun -n 4 rankwire simulate ...`, or srun");
+    std::unique_ptr<MachineLinks> links = join_machines();
+    // Of processes that only compute there may be several on a machine.
+    const std::string system = links->system_name();
+    const std::string name = fmt::format("{}-{}", system.substr(0, system.find('.')), links->own());
+    Machines machines(std::move(links), name);
+    return run_on_machines(request, simulation_kind(twin), machines);
+  }
   return run_and_report(request, resolve(request.config, request.settings, simulation_kind(twin)));
 }
 

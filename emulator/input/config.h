@@ -290,7 +290,9 @@ constexpr uint32_t kMostWorkers = 64;
 
 /// The clocks of the machines of a run over several.
 struct ClockConfig {
-  Duration max_error = microseconds(100);  ///< of what is known of a machine's, before the run is refused
+  Duration max_error = microseconds(100);   ///< of what is known of a machine's, before the run is refused
+  std::string source = "ping";              ///< else "realtime", a PTP clock's file, or a network interface
+  Duration source_error = microseconds(1);  ///< how far the source may be apart on two machines
 };
 
 struct DpdkConfig {

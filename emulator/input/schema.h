@@ -320,6 +320,8 @@ void describe_run(Visitor& visit, RunConfig& config) {
   });
   visit.section("clock", [&](auto& keys) {
     keys.field("max_error", config.clock.max_error, Interval{nanoseconds(1), seconds(1)});
+    keys.field("source", config.clock.source, Text{});
+    keys.field("source_error", config.clock.source_error, Interval{nanoseconds(0), seconds(1)});
   });
   visit.section("dilation", [&](auto& keys) { describe_dilation(keys, config.dilation); });
   visit.section("record", [&](auto& keys) {

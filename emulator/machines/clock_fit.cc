@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 namespace rankwire {
@@ -24,6 +25,22 @@ void add_quick(std::span<const ClockSample> burst, std::vector<Point>& points) {
   const int64_t most = quickest->round_trip() + quickest->round_trip() / 2;
   for (auto sample = burst.begin(); sample != burst.end(); ++sample)
     if (sample != quickest && sample->round_trip() <= most) points.push_back(point_of(*sample));
+}
+
+/// By how much the own clock gains on the source, seconds a second.
+double gain(std::span<const SourceReading> readings) {
+  const SourceReading &first = readings.front(), &last = readings.back();
+  const int64_t source = last.source - first.source;
+  return static_cast<double>(last.own - first.own - source) / static_cast<double>(source);
+}
+
+int64_t widest(std::span<const SourceReading> readings) {
+  return std::ranges::max_element(readings, {}, &SourceReading::half)->half;
+}
+
+/// Whether it has been read at two times.
+bool has_two(std::span<const SourceReading> readings) {
+  return readings.back().source - readings.front().source >= kBurstPause;
 }
 
 }  // namespace
@@ -66,6 +83,28 @@ ClockFit fit_clock(std::span<const ClockSample> samples) {
   }
   fit.error = Duration(error * 1000);
   return fit;
+}
+
+// Where the drift is not known, it is not either between the two readings, which are milliseconds apart.
+ClockFit fit_by_source(std::span<const SourceReading> own, std::span<const SourceReading> other, Duration apart) {
+  const SourceReading &here = own.front(), &there = other.front();
+  const int64_t later = there.source - here.source;
+  ClockFit fit{.at = here.own, .offset = there.own - later - here.own, .drift_known = has_two(own) && has_two(other)};
+  fit.error = Duration((widest(own) + widest(other)) * 1000) + apart;
+  if (fit.drift_known) {
+    const double gained = gain(own), gained_there = gain(other);
+    fit.offset -= std::llround(gained_there * static_cast<double>(later));
+    fit.drift = (gained_there - gained) / (1 + gained);
+  } else {
+    fit.error =
+        fit.error + Duration(std::llround(ClockFit::kUnknownDrift * static_cast<double>(std::abs(later)) * 1000));
+  }
+  return fit;
+}
+
+bool can_both_be(const ClockFit& one, const ClockFit& other, int64_t at) {
+  const auto error = [at](const ClockFit& fit) { return fit.error_after(Duration(std::abs(at - fit.at) * 1000)).ps; };
+  return std::abs(one.offset_at(at) - other.offset_at(at)) * 1000 <= error(one) + error(other);
 }
 
 }  // namespace rankwire

@@ -41,6 +41,21 @@ struct ClockFit {
 /// one sample at least.
 ClockFit fit_clock(std::span<const ClockSample> samples);
 
+/// A clock that machines have in common, read beside the own one, nanoseconds.
+struct SourceReading {
+  int64_t own = 0, source = 0;
+  int64_t half = 0;  ///< `source` was right at `own`, give or take this
+
+  bool operator==(const SourceReading&) const = default;
+};
+
+/// What the other machine's clock says, by a clock that both have read: once before a run, and once more after it, by
+/// which the drift is known. `apart`: how far what they have read may be apart. Both have read it once at least.
+ClockFit fit_by_source(std::span<const SourceReading> own, std::span<const SourceReading> other, Duration apart);
+
+/// Whether both can be true of one clock at a time of the own one: what they may be wrong by overlaps.
+bool can_both_be(const ClockFit& one, const ClockFit& other, int64_t at);
+
 /// Nanoseconds.
 constexpr int64_t kBurstPause = 100'000'000;
 

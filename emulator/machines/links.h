@@ -20,9 +20,11 @@ enum class MachineTag : uint8_t {
   kQuick,      ///< from the leader: clocks are going to be compared, answer without a break
   kCalm,       ///< that is over
   kPing,
-  kPong,  ///< what the sender's clock says
-  kPart,  ///< a piece of the sender's record
-  kLeave  ///< from the leader: it is over
+  kPong,    ///< what the sender's clock says
+  kPart,    ///< a piece of the sender's record
+  kMember,  ///< what became of a member of the reference's ensemble; of nothing: that was all
+  kHalt,    ///< from the leader: of these nobody need tell any more
+  kLeave    ///< from the leader: it is over
 };
 
 struct MachineMessage {

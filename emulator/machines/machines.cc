@@ -98,6 +98,16 @@ bool Machines::is_gone(uint32_t machine) {
   return post_.is_gone(machine);
 }
 
+bool Machines::is_present(uint32_t machine) {
+  const std::lock_guard lock(mutex_);
+  return !post_.is_gone(machine) && !post_.failure_of(machine);
+}
+
+std::optional<std::string> Machines::take_if_arrived(uint32_t from, MachineTag tag) {
+  const std::lock_guard lock(mutex_);
+  return post_.take(from, tag);
+}
+
 void Machines::require_present(uint32_t from) {
   for (uint32_t machine = 0; machine < count(); ++machine) {
     if (outlives_ && machine != from) continue;
@@ -143,11 +153,9 @@ std::vector<std::optional<std::string>> Machines::gather_from_present(const std:
   all.front() = own;
   for (uint32_t machine = 1; machine < count(); ++machine) {
     for (bool waits = true; waits;) {
-      {
-        const std::lock_guard lock(mutex_);
-        all[machine] = post_.take(machine, MachineTag::kReport);
-        waits = !all[machine] && !post_.is_gone(machine) && !post_.failure_of(machine);
-      }
+      const bool present = is_present(machine);  // before, for what is said last
+      all[machine] = take_if_arrived(machine, MachineTag::kReport);
+      waits = !all[machine] && present;
       if (waits) std::this_thread::sleep_for(kTurn);
     }
   }

@@ -57,6 +57,10 @@ class Machines {
   /// At once. Throws as those do that wait.
   std::optional<std::string> take_arrived(uint32_t from, MachineTag tag);
   bool is_gone(uint32_t machine);
+  /// Neither gone, nor has it said that it cannot go on.
+  bool is_present(uint32_t machine);
+  /// At once, whatever has become of anybody.
+  std::optional<std::string> take_if_arrived(uint32_t from, MachineTag tag);
 
   /// Says that this machine cannot go on, and why. The leader says it to all.
   void fail(const Error& error);

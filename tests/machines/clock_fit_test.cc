@@ -68,5 +68,48 @@ TEST(ClockFit, WithoutDriftTheErrorGrowsWithTime) {
   EXPECT_EQ(fit_clock(samples).error_after(seconds(1)), microseconds(1) + microseconds(100));
 }
 
+/// A clock in common reads `source` when the own clock is `ahead` of it.
+SourceReading beside(int64_t source, int64_t ahead, int64_t half) {
+  return {.own = source + ahead, .source = source, .half = half};
+}
+
+// Read 2 ms later there, where the clock is 50 ms ahead of this one's: 100 ppm of 2 ms, 200 ns, is what the drift may
+// have been in between.
+TEST(ClockFit, AClockInCommonTellsTheOffset) {
+  constexpr int64_t kAhead = 7 * kSecond;
+  const std::vector here{beside(1'000 * kSecond, kAhead, 30)};
+  const std::vector there{beside(1'000 * kSecond + 2'000'000, kAhead + 50'000'000, 40)};
+  const ClockFit fit = fit_by_source(here, there, microseconds(1));
+  EXPECT_FALSE(fit.drift_known);
+  EXPECT_EQ(fit.offset_at(1'007 * kSecond), 50'000'000);
+  EXPECT_EQ(fit.error, microseconds(1) + nanoseconds(30 + 40 + 200));
+}
+
+// This clock gains 10 ppm on the one in common and the other's 30, so that it gains 20 on this one, a little less by
+// this one's seconds. It is read 3 s later there at the end, which is corrected: nothing is left but the readings' own
+// errors.
+TEST(ClockFit, TwoReadingsOfEachTellTheDrift) {
+  const auto here = [](int64_t source) { return beside(source, source / 100'000, 30); };
+  const auto there = [](int64_t source) { return beside(source, 50'000'000 + source * 3 / 100'000, 40); };
+  const std::vector own{here(kSecond), here(101 * kSecond)}, other{there(2 * kSecond), there(104 * kSecond)};
+  const ClockFit fit = fit_by_source(own, other, Duration());
+  EXPECT_TRUE(fit.drift_known);
+  EXPECT_NEAR(fit.drift, 20e-6, 1e-9);
+  EXPECT_EQ(fit.error, nanoseconds(70));
+  // When the source says 60 s.
+  EXPECT_NEAR(static_cast<double>(fit.offset_at(here(60 * kSecond).own)), 50'000'000 + 60 * 20'000, 1);
+}
+
+TEST(ClockFit, TwoThatMayBeWrongCanBothBeWhereTheyMeet) {
+  const ClockFit pings{.at = 0, .offset = 1'000, .drift_known = true, .error = microseconds(30)};
+  ClockFit source{.at = 0, .offset = 31'500, .drift_known = true, .error = nanoseconds(500)};
+  EXPECT_TRUE(can_both_be(pings, source, 0));
+  source.offset = 31'501;
+  EXPECT_FALSE(can_both_be(pings, source, 0));
+  // 100 ppm of 10 us, where its drift is not known.
+  source.drift_known = false;
+  EXPECT_TRUE(can_both_be(pings, source, 10'000));
+}
+
 }  // namespace
 }  // namespace rankwire

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-import pathlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -10,30 +10,33 @@ import subprocess
 import time
 import unittest
 
+import hosts
 from bridge import ip
-from rankwire import BINARY, OK, USAGE, RankwireTest, Run, rankwire, recorded_operations, transformer
+from hosts import command_lines, with_clock_ahead, with_mpi
+from rankwire import BINARY, FAILED, OK, USAGE, RankwireTest, Run, rankwire, recorded_operations, transformer
 
 MACHINES = ("a", "b")
 LINK_MTU = 4200
 # net_af_packet joins a fanout group of its process's and its interface's number, which must not be another process's.
 FIRST_INDEX, INDEX_STEP = 8192, 4096
-# The world of MPI stays on this machine, and nobody is bound to a core.
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-          "--mca", "btl", "self,vader", "--mca", "pml", "ob1", "--mca", "oob_tcp_if_include", "lo"]
+# The world of MPI stays on this machine.
+MPIRUN = [*hosts.MPIRUN, "--oversubscribe", "--mca", "btl", "self,vader", "--mca", "oob_tcp_if_include", "lo"]
 
 
-def with_mpi():
-    """Whether the program can be part of such a run at all."""
-    return b"MPI_Init_thread" in pathlib.Path(BINARY).read_bytes()
-
-
-def command_lines():
-    """Of all processes, by number."""
-    lines = {}
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            lines[int(process.name)] = (process / "cmdline").read_bytes().split(b"\0")
-    return lines
+# A library that has CLOCK_REALTIME 5 ms late.
+LATE_CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  int (*const next)(clockid_t, struct timespec*) = (int (*)(clockid_t, struct timespec*))dlsym(RTLD_NEXT, "clock_gettime");
+  const int status = next(clock, now);
+  if (status != 0 || clock != CLOCK_REALTIME) return status;
+  now->tv_nsec -= 5000000;
+  if (now->tv_nsec < 0) now->tv_nsec += 1000000000, --now->tv_sec;
+  return 0;
+}
+"""
 
 
 class Hosts(RankwireTest):
@@ -85,15 +88,9 @@ class Hosts(RankwireTest):
         self.assertEqual(process.returncode, status, process.stdout + process.stderr)
         return process
 
-    def shifted_clock(self):
-        """What starts a command whose steady clock is 1000 s ahead, where the kernel can do that."""
-        prefix = ["unshare", "--fork", "--time", "--monotonic", "1000"]
-        can = shutil.which("unshare") and subprocess.run([*prefix, "true"], capture_output=True, check=False)
-        return prefix if can and can.returncode == 0 else []
-
     def test_as_on_one_machine(self):
         path = self.configuration(self.config())
-        self.on_machines(path, path, prefixes=((), self.shifted_clock()))
+        self.on_machines(path, path, prefixes=((), with_clock_ahead(1000 * 10**9)))
         run = Run(self.folder / "run")
         self.assert_delivered(run)
         self.assertFalse((run.folder / "machines").exists())
@@ -174,6 +171,36 @@ class Hosts(RankwireTest):
         self.assertEqual(process.stderr.count("machine 'b' differs from 'a'"), 1, process.stderr)
         self.assertIn("switch.latency is \"21us\", not \"20us\"", process.stderr)
         self.assertEqual([str(path) for path in self.folder.glob("run/**")], [])
+
+    # By CLOCK_REALTIME, which b is told 5 ms late; pings know that one is wrong, and by how much they may be.
+    def test_a_clock_that_is_not_in_step_is_refused(self):
+        if shutil.which("cc") is None:
+            self.skipTest("takes a C compiler")
+        library = self.folder / "late.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library), "-ldl"], input=LATE_CLOCK, text=True,
+                       check=True)
+        path = self.configuration(self.config(clock={"source": "realtime", "max_error": "100ms"}))
+        process = self.on_machines(path, path, prefixes=((), ("env", f"LD_PRELOAD={library}")), status=FAILED)
+        told = re.search(r"the clock of machine 'b' is (\S+) s ahead by clock.source \(CLOCK_REALTIME\), within \S+ us, "
+                         r"but (\S+) s by pings, within (\S+) us", process.stderr)
+        self.assertIsNotNone(told, process.stderr)
+        by_source, by_pings = float(told[1]), float(told[2])
+        # A source that is late has the machine's own clock seem ahead.
+        self.assertAlmostEqual(by_source, 0.005, delta=0.001)
+        self.assertLess(abs(by_pings), float(told[3]) / 1e6)
+        self.assertEqual([str(path) for path in self.folder.glob("run/**")], [])
+
+    # Each member is seeded by its number.
+    def test_processes_share_the_members_of_an_ensemble(self):
+        path = self.configuration(self.config(on=False, simulation={"ensemble": 6}))
+        summaries = []
+        for name, start, together in (("one", [], []), ("three", [*MPIRUN, "-n", "3"], ["--together"])):
+            command = [*start, str(BINARY), "simulate", str(path), "--quiet", "--out", str(self.folder / name), *together]
+            process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+            self.assertEqual(process.returncode, OK, process.stdout + process.stderr)
+            summaries.append(Run(self.folder / name).summary)
+        self.assertEqual(summaries[0]["reference"]["band"]["runs"], 6)
+        self.assertEqual(*summaries)
 
     def test_without_the_others_it_says_how_to_start_them(self):
         process = rankwire("run", self.configuration(self.config()))
