@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The Open Traffic Generator API, as a client without a library of its own speaks it."""
 
+import base64
+import contextlib
 import hashlib
 import json
 import re
@@ -96,6 +98,10 @@ class FlowTest(ServeTest):
                 self.assertEqual({(len(data), data[30:34], data[36:38]) for _, data in packets},
                                  {(64, bytes((10, 0, 0, 2)), (4791).to_bytes(2, "big"))})
             self.assertGreater(late[0][0], early[-1][0] - 1)
+            # Bytes that say what they would be as text, which snappi asks for, are not guessed at.
+            with contextlib.closing(server.connection()) as connection:
+                connection.request("POST", "/monitor/capture", json.dumps(ask | {"packets": {"choice": "slice", "slice": {"initial": {"count": 1}}}}))
+                self.assertEqual(connection.getresponse().getheader("Content-Type"), "application/octet-stream; charset=iso-8859-1")
             packets = {"choice": "slice", "slice": {"initial": {"start": "2", "count": 3}}}
             self.assertEqual(packets_of(server.post("/monitor/capture", ask | {"packets": packets})[1]), late[1:4])
             status, whole = server.post("/monitor/capture", {"port_name": "a"})
@@ -233,7 +239,7 @@ class DocumentTest(ServeTest):
         if shutil.which("curl") is None:
             self.skipTest("the document's shell has curl")
         document = (SOURCE / "docs/serve.md").read_text(encoding="utf-8")
-        [text] = [text for text in re.findall(r"```sh\n(.*?)```", document, re.DOTALL) if "flow.json" in text]
+        [text] = [text for text in re.findall(r"```sh\n(.*?)```", document, re.DOTALL) if "$url/config" in text]
         flow = otg(captures=[{"name": "c", "port_names": ["b"], "packet_size": 64}])
         (self.folder / "flow.json").write_text(json.dumps(flow), encoding="utf-8")
         with self.serve("--grpc", "none") as server:
@@ -322,6 +328,10 @@ class AccessTest(ServeTest):
             self.assertEqual(server.get("/config")[0], 401)
             self.assertEqual(server.ask("GET", "/config", Authorization="Bearer 0123456789abcdeF")[0], 401)
             self.assertEqual(server.ask("GET", "/config", Authorization="Bearer 0123456789abcdef")[0], 200)
+            # Of the user "token", as curl and Python's requests send what stands before @ in an address (RFC 7617).
+            for user, status in (("token", 200), ("", 401)):
+                password = base64.b64encode(f"{user}:0123456789abcdef".encode()).decode()
+                self.assertEqual(server.ask("GET", "/config", Authorization=f"Basic {password}")[0], status)
             digest = hashlib.sha256(b" " * 1001).hexdigest()
             for path in ("/config", f"/rankwire/files/{digest}"):
                 for body, how in ((b" " * 1001, {}), (b"3e9\r\n" + b" " * 1001 + b"\r\n0\r\n\r\n", {"Transfer-Encoding": "chunked"})):
