@@ -325,6 +325,20 @@ class AccessTest(ServeTest):
         token = self.folder / "token"
         token.write_text("0123456789abcdef\n", encoding="utf-8")
         with self.serve("--grpc", "none", "--token", token, "--body", "1000", "--rate", "1000") as server:
+    def test_runs_go_on_beside_each_other(self):
+        with self.serve("--grpc", "none", "--runs", "2") as server:
+            runs = [server.post("/rankwire/runs", otg())[1]["id"] for _ in range(3)]
+            deadline = time.monotonic() + PATIENCE
+            while (states := [server.get(f"/rankwire/runs/{run}")[1]["state"] for run in runs]) != ["running", "running", "queued"]:
+                self.assertLess(time.monotonic(), deadline, states)
+                time.sleep(0.1)
+            self.assertEqual(server.post("/config", otg())[0], 200)
+            self.assert_refused(server.post("/control/state", transmit("start")), 409, f"run {runs[0]} goes on")
+            for run in reversed(runs):
+                self.assertEqual(server.post(f"/rankwire/runs/{run}/stop", b"")[0], 200)
+            self.assertEqual([server.wait(run).get("verdict") for run in runs], ["interrupted", "interrupted", None])
+
+
             self.assertEqual(server.get("/config")[0], 401)
             self.assertEqual(server.ask("GET", "/config", Authorization="Bearer 0123456789abcdeF")[0], 401)
             self.assertEqual(server.ask("GET", "/config", Authorization="Bearer 0123456789abcdef")[0], 200)
