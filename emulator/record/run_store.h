@@ -75,6 +75,7 @@ class RunStore {
   void flow_causes(uint32_t run, std::span<const FlowRow> flows);
   void flow_rdma(uint32_t run, std::span<const FlowRow> flows);
   void flow_arrivals(uint32_t run, std::span<const FlowRow> flows);
+  void flow_answers(uint32_t run, std::span<const FlowRow> flows);
   void rank_nics(uint32_t run, std::span<const RankNic> nics);
   void ports(uint32_t run, std::span<const PortCounters> ports);
   void port_pauses(uint32_t run, std::span<const PortCounters> ports);

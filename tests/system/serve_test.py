@@ -52,6 +52,11 @@ class FlowTest(ServeTest):
             self.assertEqual(row["frame_delta"], row["data_frames_tx"] - row["data_frames_rx"])
             self.assertLess(row["frame_delta"], 64 * 99)  # of messages that may be under way
             self.assertTrue(0 < row["min_latency"] <= row["avg_latency"] <= row["max_latency"], row)
+            # The last packet of a message asks for an ACK, which may stand for several; nothing is lost.
+            self.assertTrue(0 < row["ack_rx"] <= row["ack_tx"] <= row["data_frames_rx"], row)
+            self.assertEqual(row["nak_tx"], 0)
+            self.assertTrue(0 < int(row["first_timestamp"]) < int(row["last_timestamp"]), row)
+            self.assertEqual(len(row), 32)
             [flow] = server.metrics("flow")
             self.assertEqual((flow["transmit"], flow["frames_tx"]), ("stopped", row["data_frames_tx"]))
             ended = server.wait("r000001")
@@ -221,8 +226,8 @@ class FlowTest(ServeTest):
             self.assert_refused(server.post("/control/state", transmit("begin")), 400, "'begin' is not served; start, stop, pause")
             self.assert_refused(server.post("/control/state", {"choice": "port", "port": {}}), 400, "port.capture: is required")
             self.assert_refused(server.post("/monitor/metrics", {"choice": "bgpv4"}), 400, "'bgpv4' is not served")
-            per_qp = {"choice": "rocev2_flow", "rocev2_flow": {"per_qp": {"column_names": ["first_timestamp"]}}}
-            self.assert_refused(server.post("/monitor/metrics", per_qp), 400, "column_names[0]: 'first_timestamp'")
+            per_qp = {"choice": "rocev2_flow", "rocev2_flow": {"per_qp": {"column_names": ["first_packet"]}}}
+            self.assert_refused(server.post("/monitor/metrics", per_qp), 400, "column_names[0]: 'first_packet'")
             self.assertEqual(server.post("/control/action", {})[0], 501)
             self.assert_refused(server.ask("PUT", "/config", {}), 405, "GET, POST and PATCH alone")
             self.assert_refused(server.ask("PATCH", "/control/state", {}), 405, "PATCH is of /config alone")
@@ -320,11 +325,6 @@ run: {deadline: 60s}
             self.assertEqual([run["id"] for run in server.get("/rankwire/runs")[1]["runs"]], listed[1:])
 
 
-class AccessTest(ServeTest):
-    def test_token_limits_and_one_server_a_folder(self):
-        token = self.folder / "token"
-        token.write_text("0123456789abcdef\n", encoding="utf-8")
-        with self.serve("--grpc", "none", "--token", token, "--body", "1000", "--rate", "1000") as server:
     def test_runs_go_on_beside_each_other(self):
         with self.serve("--grpc", "none", "--runs", "2") as server:
             runs = [server.post("/rankwire/runs", otg())[1]["id"] for _ in range(3)]
@@ -339,6 +339,11 @@ class AccessTest(ServeTest):
             self.assertEqual([server.wait(run).get("verdict") for run in runs], ["interrupted", "interrupted", None])
 
 
+class AccessTest(ServeTest):
+    def test_token_limits_and_one_server_a_folder(self):
+        token = self.folder / "token"
+        token.write_text("0123456789abcdef\n", encoding="utf-8")
+        with self.serve("--grpc", "none", "--token", token, "--body", "1000", "--rate", "1000") as server:
             self.assertEqual(server.get("/config")[0], 401)
             self.assertEqual(server.ask("GET", "/config", Authorization="Bearer 0123456789abcdeF")[0], 401)
             self.assertEqual(server.ask("GET", "/config", Authorization="Bearer 0123456789abcdef")[0], 200)
