@@ -156,6 +156,15 @@ struct RdmaCounters {
   bool operator==(const RdmaCounters&) const = default;
 };
 
+/// Packets that are an acknowledgement and nothing else, of what the source of a queue pair sends: those that the
+/// destination has sent, NAKs of all kinds apart, and the ACKs that the source has received. What a response to a READ
+/// acknowledges is not among them.
+struct AnswerCounters {
+  uint64_t acks_tx = 0, naks_tx = 0, acks_rx = 0;
+
+  bool operator==(const AnswerCounters&) const = default;
+};
+
 /// Counters of one queue pair of a connection, in the order of TransportPlan::connections and then of `member`.
 struct FlowCounters {
   ConnectionId connection;
@@ -164,7 +173,8 @@ struct FlowCounters {
   uint64_t messages = 0, bytes = 0, packets = 0, retransmitted = 0, naks = 0, rnr_naks = 0, timeouts = 0, marks = 0;
   /// Packets that reached the destination intact, in whatever order and however often; absent: not counted.
   std::optional<uint64_t> arrived;
-  uint64_t unacknowledged = 0;  ///< packets that may be under way still; READ responses are not known of
+  std::optional<AnswerCounters> answers;  ///< absent: not counted
+  uint64_t unacknowledged = 0;            ///< packets that may be under way still; READ responses are not known of
   /// Of the whole queue pair, in whichever direction; connections that share the queue pairs of another
   /// (Connection::reverse_of) have none of their own.
   RdmaCounters source_end, destination_end;

@@ -47,7 +47,7 @@ sigset_t ending_signals() {
   return ends;
 }
 
-/// Serves until SIGINT or SIGTERM, which are blocked in this thread and all others; then ends the run that goes on.
+/// Serves until SIGINT or SIGTERM, which are blocked in this thread and all others; then ends the runs that go on.
 /// Prints where, as JSON in one line. `program`: the rankwire that runs things. Throws Error.
 void serve(const ServeOptions& options, const std::filesystem::path& program) {
   const std::string token = read_token(options.token_file);
@@ -55,7 +55,7 @@ void serve(const ServeOptions& options, const std::filesystem::path& program) {
   const bool wants_grpc = options.grpc != "none" && has_grpc();
   if (wants_grpc) require_token(options, token, "--grpc", options.grpc);
   KeptRuns store(std::filesystem::absolute(options.root), {options.quota, options.keep});
-  RunQueue queue(program, store, options.queue);
+  RunQueue queue(program, store, options.queue, options.runs);
   OtgService service(store, queue, options.devices, std::chrono::seconds(options.longest));
   RestServer rest(options, token, service, queue, store);
   std::unique_ptr<GrpcServer> grpc;

@@ -154,6 +154,7 @@ inline void Requester::take_credits(const RequesterPool& pool, uint8_t syndrome,
 
 AckReception Requester::acknowledge(RequesterPool& pool, Time now, const Acknowledgement& acknowledgement) noexcept {
   const StateStep step(*this, acknowledgement);
+  acks_ += (acknowledgement.syndrome & kSyndromeTypeMask) == kSyndromeTypeAck;
   return answers_all(pool, acknowledgement) ? finish_all(pool, now) : acknowledge_some(pool, now, acknowledgement);
 }
 

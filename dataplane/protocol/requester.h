@@ -206,6 +206,8 @@ class alignas(64) Requester {
   uint32_t retries() const noexcept { return retries_; }
   uint32_t not_ready_retries() const noexcept { return not_ready_retries_; }
   uint32_t reads_outstanding() const noexcept { return reads_; }
+  /// ACKs that have come, whatever they said.
+  uint64_t acks() const noexcept { return acks_; }
   bool idle() const noexcept { return messages_.empty(); }
   /// Slot of the message that the next packet is of, or kNone.
   uint32_t next_message() const noexcept { return cursor_; }
@@ -279,6 +281,7 @@ class alignas(64) Requester {
   uint8_t retries_ = 0, timeouts_ = 0, not_ready_retries_ = 0;
   uint8_t reads_ = 0;                  // READs sent and not complete
   Failure later_ = Failure::kFlushed;  // of what is posted in the error state
+  uint64_t acks_ = 0;                  // on a line that an acknowledgement changes anyway
 };
 static_assert(sizeof(Requester) == 128);
 

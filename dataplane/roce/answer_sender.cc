@@ -19,6 +19,11 @@ bool AnswerSender::transmit_reply(TransmitLane& lane, Time now) noexcept {
   }
   write_acknowledgement(codec_.pattern_icrc, path, acknowledgement, lane.capabilities().place(buffers[0]));
   counters_.count_answer(acknowledgement.syndrome, shape.length());
+  if ((acknowledgement.syndrome & kSyndromeTypeMask) == kSyndromeTypeAck) {
+    ++pairs_.inboxes[queue_pair].acks;
+  } else {
+    ++counters_.of[queue_pair].naks_sent;
+  }
   lane.stage(1, shape);
   return true;
 }

@@ -69,8 +69,9 @@ struct QueuePairInbox {
   uint32_t awaited_bytes = 0;  ///< of that WRITE
   uint32_t unindexed = 0;      ///< messages without a name that were received
   uint64_t delivered = 0;      ///< messages or parts
+  uint64_t acks = 0;           ///< sent; here, since most follow the last packet of a message
 };
-static_assert(sizeof(QueuePairInbox) == 40);
+static_assert(sizeof(QueuePairInbox) == 48);
 
 /// What happens seldom. As FlowCounters: of the messages that the queue pair sends, `marks` of those that it receives.
 struct QueuePairCounters {
@@ -78,8 +79,9 @@ struct QueuePairCounters {
   uint32_t naks = 0, not_ready_naks = 0, timeouts = 0, marks = 0;
   uint32_t notifications_ignored = 0;
   uint32_t out_of_sequence = 0, duplicates = 0, not_ready = 0;  ///< of packets that it receives
+  uint32_t naks_sent = 0;                                       ///< of any kind
 };
-static_assert(sizeof(QueuePairCounters) == 40);
+static_assert(sizeof(QueuePairCounters) == 48);
 
 /// As RdmaCounters: of a queue pair whose marked packets are answered, or that heeds such answers.
 struct NotificationCounters {

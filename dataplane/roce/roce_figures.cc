@@ -48,6 +48,7 @@ std::vector<FlowCounters> RoceFigures::flows_of(ConnectionRange range, Time now)
         flow.naks = counters.naks;
         flow.rnr_naks = counters.not_ready_naks;
         flow.timeouts = counters.timeouts;
+        flow.answers.emplace().acks_rx = pairs_.requesters[source].acks();
         const Requester& requester = pairs_.requesters[source];
         // What a queue pair that has failed sent in the end was not answered in time.
         if (options_.verb != DataVerb::kRead && !end.failed)
@@ -62,6 +63,9 @@ std::vector<FlowCounters> RoceFigures::flows_of(ConnectionRange range, Time now)
         flow.destination_qp = pairs_.number_of(destination);
         flow.marks = counters_.of[destination].marks;
         flow.arrived = pairs_.arrived[destination];
+        if (!flow.answers) flow.answers.emplace();
+        flow.answers->acks_tx = pairs_.inboxes[destination].acks;
+        flow.answers->naks_tx = counters_.of[destination].naks_sent;
         if (pairs_.ends[destination].connection == flow.connection) flow.destination_end = counters_.rdma(destination);
       }
     }

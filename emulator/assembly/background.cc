@@ -242,7 +242,9 @@ std::vector<BackgroundRow> background_rows(std::span<const BackgroundCounters> c
                                                          .payload_errors = c.payload_errors,
                                                          .failed_flows = c.failed_flows,
                                                          .completion = latency_of(c.completion)});
-    if (c.delivered > 0) row.last_delivery = c.last_delivery;
+    if (c.delivered == 0) continue;
+    if (c.first_arrival != Time::never()) row.first_arrival = c.first_arrival;
+    row.last_delivery = c.last_delivery;
   }
   return rows;
 }

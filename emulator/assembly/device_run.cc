@@ -66,26 +66,6 @@ int64_t ns_of(std::chrono::nanoseconds since) {
   return since.count();
 }
 
-/// Times of the steady clock as those of a run.
-class RunTimes {
- public:
-  RunTimes(Clock& clock, uint32_t dilation)
-      : run_(clock.now()), steady_(ns_of(std::chrono::steady_clock::now().time_since_epoch())), dilation_(dilation) {}
-
-  Time time(int64_t steady_ns) const {
-    return run_ + Duration(std::clamp(steady_ns - steady_, -kLongestNs, kLongestNs) * 1000 / dilation_);
-  }
-  std::optional<Duration> error(const std::optional<int64_t>& ns) const {
-    if (!ns) return std::nullopt;
-    return Duration(std::clamp<int64_t>(*ns, 0, kLongestNs) * 1000 / dilation_);
-  }
-
- private:
-  const Time run_;
-  const int64_t steady_;
-  const int64_t dilation_;
-};
-
 DeviceInfo info_of(const DeviceReadings& readings, const DeviceClockFit& clock) {
   const DeviceSeries& series = readings.series;
   DeviceInfo info{.name = readings.name,
@@ -108,6 +88,18 @@ DeviceInfo info_of(const DeviceReadings& readings, const DeviceClockFit& clock) 
 }
 
 }  // namespace
+
+RunTimes::RunTimes(Clock& clock, uint32_t dilation)
+    : run_(clock.now()), steady_(ns_of(std::chrono::steady_clock::now().time_since_epoch())), dilation_(dilation) {}
+
+Time RunTimes::time(int64_t steady_ns) const {
+  return run_ + Duration(std::clamp(steady_ns - steady_, -kLongestNs, kLongestNs) * 1000 / dilation_);
+}
+
+std::optional<Duration> RunTimes::error(const std::optional<int64_t>& ns) const {
+  if (!ns) return std::nullopt;
+  return Duration(std::clamp<int64_t>(*ns, 0, kLongestNs) * 1000 / dilation_);
+}
 
 std::vector<DeviceSourceOptions> device_sources(const RunConfig& config) {
   std::vector<DeviceSourceOptions> sources;
@@ -133,8 +125,12 @@ std::vector<DeviceSourceOptions> device_sources(const RunConfig& config) {
 
 DeviceCounters device_counters_of(const std::vector<DeviceReadings>& readings,
                                   const std::vector<DeviceCountersConfig>& devices, Clock& clock, uint32_t dilation) {
+  return device_counters_of(readings, devices, RunTimes(clock, dilation));
+}
+
+DeviceCounters device_counters_of(const std::vector<DeviceReadings>& readings,
+                                  const std::vector<DeviceCountersConfig>& devices, const RunTimes& times) {
   DeviceCounters all;
-  const RunTimes times(clock, dilation);
   for (uint32_t d = 0; d < readings.size(); ++d) {
     const DeviceSeries& series = readings[d].series;
     const DeviceClockFit fitted = fit_device_clock(series.samples(), readings[d].round_trip_ns);
@@ -184,6 +180,28 @@ DeviceCounters take_device_counters(DeviceCollector& collector, const RunConfig&
   for (const DeviceReadings& of_device : readings)
     for (const std::string& warning : device_warnings(of_device)) record.warning(warning);
   for (const std::string& warning : silent_ports(counters, config.device_counters)) record.warning(warning);
+  return counters;
+}
+
+void LiveDeviceCounters::begin(Clock& clock) {
+  const std::lock_guard lock(mutex_);
+  times_.emplace(clock, config_.dilation.factor);
+}
+
+std::optional<DeviceCounters> LiveDeviceCounters::device_update() {
+  // All is written again each time, which the thread that records a run is to spend a hundredth of its time on.
+  constexpr std::chrono::microseconds kBetweenRows{200};
+  constexpr std::chrono::seconds kBetween{1};
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  if (!times_) return std::nullopt;
+  const std::vector<DeviceReadings> readings = collector_.so_far();
+  if (readings.empty()) return std::nullopt;
+  DeviceCounters counters = device_counters_of(readings, config_.device_counters, *times_);
+  size_t rows = 0;
+  for (const DeviceCounterRows& counter : counters.counters) rows += counter.values.size();
+  next_ = now + std::max<std::chrono::steady_clock::duration>(kBetween, rows * kBetweenRows);
   return counters;
 }
 

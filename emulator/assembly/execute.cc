@@ -173,6 +173,7 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
   if (control.asked != nullptr) options.inquiry = &inquiry;
   const JoinedTeam joined(execution.machine, crew, engines);
   execution.clock.start();
+  if (execution.begun) execution.begun();
   if (testbed != nullptr) testbed->start(execution.clock);
   return crew.run([&](ConnectionId connection) { return execution.transport.describe(connection); }, execution.clock,
                   options, control.interrupted);
@@ -241,7 +242,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   const auto watched = control.watched(std::move(at_work));
   LiveRates live_rates(execution.rates, setup.plan.transport);
   const RunRecorder::Following following(record, {execution.testbed != nullptr ? execution.testbed->live() : nullptr,
-                                                  execution.rates.empty() ? nullptr : &live_rates});
+                                                  execution.rates.empty() ? nullptr : &live_rates, execution.beside});
   RunResult result = run_workers(setup, execution, engines, background, control);
   if (execution.machine == nullptr) tell_who_stopped(control, result);
   result.jobs = engines.job_spans();

@@ -48,10 +48,13 @@ struct Execution {
   const char* model = "";                    ///< of one of `simulation.fidelity`: its name in the record
   const NodeVariation* variation = nullptr;  ///< of the times of nodes; null: the set-up's, if it has one
   Repetition repetition = {};
-  LiveFeed* live = nullptr;          ///< of a run in real time; null: nobody looks on
-  std::span<RateSeries> rates = {};  ///< that the transports write; none: they are not sampled
-  Duration spent = {};               ///< of `run.deadline`, by repetitions before this one
-  MachineRun* machine = nullptr;     ///< this machine's part of a run over several, with its clock; null: there is one
+  LiveFeed* live = nullptr;            ///< of a run in real time; null: nobody looks on
+  std::span<RateSeries> rates = {};    ///< that the transports write; none: they are not sampled
+  Duration spent = {};                 ///< of `run.deadline`, by repetitions before this one
+  LiveMeasurements* beside = nullptr;  ///< what else is measured while it goes on; null: nothing
+  MachineRun* machine = nullptr;  ///< this machine's part of a run over several, with its clock; null: there is one
+  /// The clock goes; empty: nobody waits for it.
+  std::function<void()> begun = nullptr;
   /// Adds what only the kind of transport tells. Empty: there is nothing.
   std::function<void(RunEnd& end)> complete = nullptr;
 };

@@ -295,9 +295,11 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
   const Workers workers{.shares = shares, .transports = transports.each(), .cpus = threads_.cpus};
   const std::vector<DeviceCountersConfig>& devices = setup_.config.device_counters;
   std::optional<DeviceCollector> collector;
+  std::optional<LiveDeviceCounters> live_counters;
   if (!devices.empty() && (machines_ == nullptr || machines_->leads())) {
     collector.emplace(device_sources(setup_.config), control.interrupted);
     for (const std::string& trouble : collector->wait_for_first()) control.warned(trouble);
+    live_counters.emplace(*collector, setup_.config);
   }
   RunResult result = execute_captured(setup_,
                                       {.fidelity = Fidelity::kEmulated,
@@ -311,7 +313,12 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
                                        .live = live.get(),
                                        .rates = rates,
                                        .spent = spent,
+                                       .beside = live_counters ? &*live_counters : nullptr,
                                        .machine = machine,
+                                       .begun =
+                                           [&] {
+                                             if (live_counters) live_counters->begin(clock);
+                                           },
                                        .complete =
                                            [&](RunEnd& end) {
                                              if (machine != nullptr) machine->counted(end);

@@ -58,6 +58,11 @@ void add_serve_verb(CLI::App& app, ServeOptions& options) {
   verb.add_option("--queue", options.queue, "runs that wait at most")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  verb.add_option("--runs", options.runs,
+                  "runs that go on at a time at most, of configurations without a device in common; they share the "
+                  "machine")
+      ->check(CLI::Range(1, 1'000))
+      ->capture_default_str();
   verb.add_option("--body", options.body, "bytes of a request at most")->check(not_negative())->capture_default_str();
   verb.add_option("--rate", options.rate, "requests a second at most")
       ->check(CLI::Range(1, 1'000'000))

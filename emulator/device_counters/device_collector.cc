@@ -42,8 +42,16 @@ std::vector<DeviceReadings> DeviceCollector::finish() {
   while (!interrupted_ && !std::ranges::all_of(sources_, has_ended)) std::this_thread::sleep_for(kLook);
   std::vector<DeviceReadings> readings;
   for (const auto& source : sources_) source->stop();
+  const std::lock_guard lock(taking_);
   for (const auto& source : sources_) readings.push_back(source->take());
   sources_.clear();
+  return readings;
+}
+
+std::vector<DeviceReadings> DeviceCollector::so_far() {
+  const std::lock_guard lock(taking_);
+  std::vector<DeviceReadings> readings;
+  for (const auto& source : sources_) readings.push_back(source->so_far());
   return readings;
 }
 

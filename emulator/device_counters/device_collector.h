@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 
 namespace rankwire {
 
-/// Belongs to one thread; each device has a thread of its own.
+/// Belongs to one thread, but for `so_far`; each device has a thread of its own.
 class DeviceCollector {
  public:
   /// Begins to read. `interrupted` outlives it.
@@ -22,9 +23,12 @@ class DeviceCollector {
   /// Once: waits for the longest DeviceSourceOptions::settle, takes the last samples and ends. When `interrupted` is or
   /// becomes true there is no last sample. At most two calls of a device's patience.
   std::vector<DeviceReadings> finish();
+  /// What was had until now; nothing once `finish` has taken it. Any thread.
+  std::vector<DeviceReadings> so_far();
 
  private:
   const std::atomic<bool>& interrupted_;
+  std::mutex taking_;  // guards that there are any of
   std::vector<std::unique_ptr<DeviceSource>> sources_;
 };
 

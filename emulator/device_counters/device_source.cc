@@ -95,6 +95,18 @@ DeviceReadings DeviceSource::take() {
           .round_trip_ns = round_trip_};
 }
 
+DeviceReadings DeviceSource::so_far() {
+  const std::lock_guard lock(mutex_);
+  return {.name = options_.name,
+          .kind = options_.kind,
+          .series = series_,
+          .samples = samples_,
+          .failures = failures_,
+          .first_failure = first_failure_,
+          .skipped = skipped_,
+          .round_trip_ns = round_trip_};
+}
+
 /// Also returns when the end comes.
 void DeviceSource::pause_until(SteadyClock::time_point next) {
   std::unique_lock lock(mutex_);
@@ -114,6 +126,7 @@ void DeviceSource::take_sample(std::string_view text, const SampleTimes& times) 
   } catch (const Error& error) {
     return failed(fmt::format("{}; {}", error.what(), words_of_hook(text)));
   }
+  const std::lock_guard lock(mutex_);
   if (sample.round_trip_ns) round_trip_ = std::min(round_trip_.value_or(*sample.round_trip_ns), *sample.round_trip_ns);
   if (sample.values.empty() && sample.round_trip_ns) return;
   SampleTimes of_sample = times;
@@ -122,7 +135,6 @@ void DeviceSource::take_sample(std::string_view text, const SampleTimes& times) 
   if (sample.within_ns && !of_sample.asked) of_sample.asked = of_sample.arrived - *sample.within_ns;
   series_.add(of_sample, sample.values);
   last_arrival_ = of_sample.arrived;
-  const std::lock_guard lock(mutex_);
   ++samples_;
   if (skipped_.empty()) skipped_ = sample.skipped;
 }

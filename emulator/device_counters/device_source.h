@@ -58,6 +58,8 @@ class DeviceSource {
   void end();
   /// Asks for nothing more, and ends what is under way.
   void stop();
+  /// What was had until now. Any thread; not during or after `take`.
+  DeviceReadings so_far();
   /// After `end` or `stop`: whether nothing is under way any more.
   bool has_ended();
   /// Once, after that, and waits for it.
@@ -83,9 +85,9 @@ class DeviceSource {
   bool ended_ = false;
   uint64_t samples_ = 0, failures_ = 0;
   std::string first_failure_, skipped_;
-  // The thread's:
   DeviceSeries series_;
   std::optional<int64_t> round_trip_;
+  // The thread's:
   int64_t last_arrival_ = INT64_MIN;
   std::thread thread_;
 };

@@ -29,6 +29,7 @@ BackgroundCounters& BackgroundCounters::operator+=(const BackgroundCounters& oth
   bytes_offered += other.bytes_offered, bytes_posted += other.bytes_posted, bytes_delivered += other.bytes_delivered;
   payload_errors += other.payload_errors, failed_flows += other.failed_flows;
   behind = std::max(behind, other.behind);
+  first_arrival = std::min(first_arrival, other.first_arrival);
   last_delivery = std::max(last_delivery, other.last_delivery);
   completion.merge(other.completion);
   return *this;
@@ -202,6 +203,7 @@ void BackgroundTraffic::receive(uint32_t f, const Event& event) noexcept {
   const Bytes bytes = background_.bytes_of(f, event.index);
   ++counters.delivered;
   counters.bytes_delivered += static_cast<uint64_t>(bytes.count);
+  counters.first_arrival = std::min(counters.first_arrival, event.received.first_rx);
   counters.last_delivery = std::max(counters.last_delivery, event.received.delivered);
   if (keys_ == BackgroundKeys::kIgnored) return;
   const Connection& connection = plan_.transport.connections[event.connection.value];

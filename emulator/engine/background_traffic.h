@@ -22,9 +22,10 @@ enum class BackgroundKeys : uint8_t { kIgnored, kCompared };
 struct BackgroundCounters {
   uint64_t offered = 0, posted = 0, acknowledged = 0, delivered = 0, failed = 0;  ///< messages
   uint64_t bytes_offered = 0, bytes_posted = 0, bytes_delivered = 0;              ///< of their payload
-  uint64_t payload_errors = 0;  ///< delivered with a payload that is not the message's
-  uint64_t failed_flows = 0;    ///< which have stopped with their first message that failed
-  Duration behind;              ///< the longest that what was due had to wait for `advance`
+  uint64_t payload_errors = 0;         ///< delivered with a payload that is not the message's
+  uint64_t failed_flows = 0;           ///< which have stopped with their first message that failed
+  Duration behind;                     ///< the longest that what was due had to wait for `advance`
+  Time first_arrival = Time::never();  ///< of the first packet of a message that was delivered
   Time last_delivery = Time::long_ago();
   Histogram completion;  ///< of messages: from the post to the acknowledgement
 

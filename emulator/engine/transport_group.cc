@@ -167,6 +167,10 @@ std::vector<FlowCounters> TransportGroup::flows_of(ConnectionRange range) const 
     if (to == flows.begin() + of_sources || key(*to) != key(*from)) continue;
     to->marks = from->marks;
     to->arrived = from->arrived;
+    if (from->answers) {
+      if (!to->answers) to->answers.emplace();
+      to->answers->acks_tx = from->answers->acks_tx, to->answers->naks_tx = from->answers->naks_tx;
+    }
     to->destination_end = from->destination_end;
     if (to->source_qp == 0) to->source_qp = from->source_qp;
     if (to->destination_qp == 0) to->destination_qp = from->destination_qp;

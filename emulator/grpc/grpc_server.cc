@@ -29,7 +29,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kMostCalls = 16;
+/// The two are the same but for their names (grpc/reflection/v1/reflection.proto); clients ask for either first.
 constexpr std::string_view kReflection = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+constexpr std::string_view kNewerReflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
 grpc::StatusCode code_of(int http) {
   switch (http) {
@@ -180,7 +182,7 @@ class Openapi final : public GrpcServer, private grpc::CallbackGenericService {
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
 
   std::string answer(const std::string& name, const std::string& request) {
-    if (name == kReflection) return model_.reflect(request);
+    if (name == kReflection || name == kNewerReflection) return model_.reflect(request);
     if (name == "/otg.Openapi/GetCapture")
       return bytes_field(
           service_.get_capture(field(model_.json_of("otg.GetCaptureRequest", request), "capture_request")));

@@ -1,5 +1,7 @@
 #include "emulator/record/device_rows.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "emulator/record/columns.h"
@@ -20,6 +22,9 @@ std::optional<Duration> duration_of(const std::optional<int64_t>& ps) {
 }  // namespace
 
 void RunStore::device_counters(uint32_t run, const DeviceCounters& all) {
+  open();
+  for (const char* table : {"devices", "device_counters", "device_samples"})
+    database_.prepare(fmt::format("DELETE FROM {} WHERE run=?", table)).bind(run).execute();
   Statement device = database_.prepare("INSERT INTO devices VALUES(?,?,?,?,?,?,?,?,?,?,?,?)");
   for (size_t i = 0; i < all.devices.size(); ++i) {
     const DeviceInfo& d = all.devices[i];

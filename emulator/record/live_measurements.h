@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/record/device_rows.h"
 #include "emulator/record/run_record.h"
 
 namespace rankwire {
@@ -43,6 +44,9 @@ class LiveMeasurements {
   virtual std::vector<StormUpdate> storm_update() { return {}; }
   /// At most `most` (> 0) new samples of each series; absent when nothing is new.
   virtual std::optional<RateUpdate> rate_update(size_t) { return std::nullopt; }
+  /// All that devices under test have counted so far; what was told before is void. Absent when nothing is new, or it
+  /// is too early to write all of it again.
+  virtual std::optional<DeviceCounters> device_update() { return std::nullopt; }
   /// Writes what was captured since the call before into its file. Keeps errors for whoever completes the file.
   virtual void save_captured() {}
 };

@@ -1,6 +1,9 @@
 // RunReader's view of traffic without a trace.
+#include <fmt/format.h>
+
 #include "emulator/record/columns.h"
 #include "emulator/record/reader.h"
+#include "emulator/record/record_version.h"
 
 namespace rankwire {
 namespace {
@@ -35,10 +38,11 @@ void RunReader::read_background() {
 
 void RunReader::read_background_traffic(RecordedRun& run) const {
   if (!has_table("background_traffic")) return;
-  Statement rows = database_.prepare(
+  Statement rows = database_.prepare(fmt::format(
       "SELECT offered, posted, acknowledged, delivered, failed, bytes_offered, bytes_posted, bytes_delivered, "
-      "payload_errors, failed_flows, count, p50_ps, p95_ps, p99_ps, p999_ps, max_ps, last_delivery_ps "
-      "FROM background_traffic WHERE run=? ORDER BY job");
+      "payload_errors, failed_flows, count, p50_ps, p95_ps, p99_ps, p999_ps, max_ps, last_delivery_ps, {} "
+      "FROM background_traffic WHERE run=? ORDER BY job",
+      column_or(database_, "background_traffic", "first_arrival_ps", "NULL")));
   rows.bind(run.run);
   while (rows.step())
     run.end.background.push_back({.offered = count(rows, 0),
@@ -52,6 +56,7 @@ void RunReader::read_background_traffic(RecordedRun& run) const {
                                   .payload_errors = count(rows, 8),
                                   .failed_flows = count(rows, 9),
                                   .completion = latency_at(rows, 10),
+                                  .first_arrival = background_time(rows, 17),
                                   .last_delivery = background_time(rows, 16)});
 }
 

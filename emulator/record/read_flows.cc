@@ -78,6 +78,11 @@ void read_arrivals(Statement& rows, const RecordedRun& run, FlowCounters& flow) 
   flow.unacknowledged = count(rows, 1);
 }
 
+void read_answers(Statement& rows, const RecordedRun& run, FlowCounters& flow) {
+  if (!find(rows, run, flow)) return;
+  flow.answers = AnswerCounters{.acks_tx = count(rows, 0), .naks_tx = count(rows, 1), .acks_rx = count(rows, 2)};
+}
+
 }  // namespace
 
 void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(const RecordedFlow&)>& visit) const {
@@ -97,6 +102,10 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
   if (has_table("flow_arrivals"))
     arrivals = database_.prepare(
         "SELECT arrived, unacknowledged FROM flow_arrivals WHERE run=? AND connection=? AND member=?");
+  std::optional<Statement> answers;
+  if (has_table("flow_answers"))
+    answers = database_.prepare(
+        "SELECT acks_tx, naks_tx, acks_rx FROM flow_answers WHERE run=? AND connection=? AND member=?");
   RecordedFlow row;
   ConnectionId looked_up;
   while (rows.step()) {
@@ -106,6 +115,7 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
     if (causes) counters.causes = causes_of(*causes, run, counters);
     if (rdma) read_ends(*rdma, run, counters);
     if (arrivals) read_arrivals(*arrivals, run, counters);
+    if (answers) read_answers(*answers, run, counters);
     if (c.id != looked_up) {
       latency.reset();
       latency.bind(run.run, c.job.value, c.group.valid() ? uint64_t{c.group.value} : MessageId::kPointToPoint,

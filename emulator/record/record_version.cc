@@ -20,7 +20,8 @@ constexpr std::pair<std::string_view, std::string_view> kDispensable[] = {{"node
                                                                           {"nodes", "tag"},
                                                                           {"allowances", "source"},
                                                                           {"allowances", "destination"},
-                                                                          {"jobs_alone", "unharmed_ps"}};
+                                                                          {"jobs_alone", "unharmed_ps"},
+                                                                          {"background_traffic", "first_arrival_ps"}};
 
 const std::vector<Column>& known_columns() {
   static const std::vector<Column> columns = [] {

@@ -159,6 +159,10 @@ bool RecordWriter::hear(uint32_t number, LiveMeasurements& live) {
     open_transaction();
     store_.storm_update(number, storms);
   }
+  if (const std::optional<DeviceCounters> counters = live.device_update()) {
+    open_transaction();
+    store_.device_counters(number, *counters);
+  }
   live.save_captured();
   return more;
 }

@@ -133,6 +133,8 @@ struct BackgroundRow {
   Bytes bytes_offered, bytes_posted, bytes_delivered;
   uint64_t payload_errors = 0, failed_flows = 0;
   MessageLatency completion;  ///< from the post to the acknowledgement
+  std::optional<Time>
+      first_arrival;  ///< of the first packet of a message that was delivered; absent: none, or an old record
   std::optional<Time> last_delivery;
 
   /// Neither acknowledged nor failed when the run ended.

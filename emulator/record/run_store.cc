@@ -264,6 +264,7 @@ void RunStore::flows(uint32_t run, std::span<const FlowRow> flows) {
   flow_causes(run, flows);
   flow_rdma(run, flows);
   flow_arrivals(run, flows);
+  flow_answers(run, flows);
 }
 
 void RunStore::flow_causes(uint32_t run, std::span<const FlowRow> flows) {
@@ -296,6 +297,16 @@ void RunStore::flow_arrivals(uint32_t run, std::span<const FlowRow> flows) {
     const FlowCounters& n = flow.counters;
     if (n.arrived ? *n.arrived == n.packets : n.packets == 0) continue;
     insert.bind(run, flow.connection.id.value, uint32_t{n.member}, n.arrived, n.unacknowledged).execute();
+  }
+}
+
+void RunStore::flow_answers(uint32_t run, std::span<const FlowRow> flows) {
+  Statement insert = database_.prepare("INSERT INTO flow_answers VALUES(?,?,?,?,?,?)");
+  for (const FlowRow& flow : flows) {
+    const std::optional<AnswerCounters>& n = flow.counters.answers;
+    if (!n) continue;
+    insert.bind(run, flow.connection.id.value, uint32_t{flow.counters.member}, n->acks_tx, n->naks_tx, n->acks_rx)
+        .execute();
   }
 }
 

@@ -55,6 +55,8 @@ class RunStore {
   void messages(uint32_t run, const MessageSummary& summary);
   /// Samples of a run that goes on; `end` replaces them.
   void queue_update(uint32_t run, const QueueUpdate& update);
+  /// In place of what was told of the run before.
+  void device_counters(uint32_t run, const DeviceCounters& all);
   void rate_update(uint32_t run, const RateUpdate& update);
   void storm_update(uint32_t run, std::span<const StormUpdate> updates);
   /// Of a run that has not ended, beside those of its end.
@@ -75,6 +77,7 @@ class RunStore {
   void flow_causes(uint32_t run, std::span<const FlowRow> flows);
   void flow_rdma(uint32_t run, std::span<const FlowRow> flows);
   void flow_arrivals(uint32_t run, std::span<const FlowRow> flows);
+  void flow_answers(uint32_t run, std::span<const FlowRow> flows);
   void rank_nics(uint32_t run, std::span<const RankNic> nics);
   void ports(uint32_t run, std::span<const PortCounters> ports);
   void port_pauses(uint32_t run, std::span<const PortCounters> ports);
@@ -96,7 +99,6 @@ class RunStore {
   void forget_rates(uint32_t run);
   void insert_rates(uint32_t run, const RateSampling& rates);
   void storms(uint32_t run, std::span<const StormRow> storms);
-  void device_counters(uint32_t run, const DeviceCounters& all);
   void shared_links(uint32_t run, std::span<const SharedLinkRow> links);
   void take_rows(uint32_t run, const RecordPart& part, size_t number);
   void join_messages(uint32_t run, const RecorderOptions& options);

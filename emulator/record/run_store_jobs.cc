@@ -83,14 +83,16 @@ void RunStore::background(std::span<const BackgroundInfo> entries, RankId first_
 }
 
 void RunStore::background_traffic(uint32_t run, std::span<const BackgroundRow> rows) {
-  Statement insert = database_.prepare("INSERT INTO background_traffic VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  Statement insert =
+      database_.prepare("INSERT INTO background_traffic VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   for (size_t i = 0; i < std::min(rows.size(), background_.size()); ++i) {
     const BackgroundRow& r = rows[i];
     const MessageLatency& l = r.completion;
     insert
         .bind(run, background_[i].value, r.offered, r.posted, r.acknowledged, r.delivered, r.failed,
               r.bytes_offered.count, r.bytes_posted.count, r.bytes_delivered.count, r.payload_errors, r.failed_flows,
-              l.count, l.p50.ps, l.p95.ps, l.p99.ps, l.p999.ps, l.max.ps, picoseconds(r.last_delivery))
+              l.count, l.p50.ps, l.p95.ps, l.p99.ps, l.p999.ps, l.max.ps, picoseconds(r.last_delivery),
+              picoseconds(r.first_arrival))
         .execute();
   }
 }

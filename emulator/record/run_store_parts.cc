@@ -50,6 +50,9 @@ constexpr std::array kTaken{
                "ON CONFLICT DO UPDATE SET arrived = CASE WHEN arrived IS NULL THEN excluded.arrived "
                "ELSE arrived + coalesce(excluded.arrived, 0) END, "
                "unacknowledged = unacknowledged + excluded.unacknowledged"},
+    TakenTable{"flow_answers", "",
+               "ON CONFLICT DO UPDATE SET acks_tx = acks_tx + excluded.acks_tx, naks_tx = naks_tx + excluded.naks_tx, "
+               "acks_rx = acks_rx + excluded.acks_rx"},
     TakenTable{"ports"},
     TakenTable{"port_pauses"},
     TakenTable{"port_drivers"},

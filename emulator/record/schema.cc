@@ -45,7 +45,7 @@ CREATE TABLE background_traffic(
   bytes_posted INTEGER NOT NULL, bytes_delivered INTEGER NOT NULL, payload_errors INTEGER NOT NULL,
   failed_flows INTEGER NOT NULL, count INTEGER NOT NULL, p50_ps INTEGER NOT NULL, p95_ps INTEGER NOT NULL,
   p99_ps INTEGER NOT NULL, p999_ps INTEGER NOT NULL, max_ps INTEGER NOT NULL, last_delivery_ps INTEGER,
-  PRIMARY KEY(run, job)) WITHOUT ROWID;
+  first_arrival_ps INTEGER, PRIMARY KEY(run, job)) WITHOUT ROWID;
 CREATE TABLE runs(
   run INTEGER PRIMARY KEY, fidelity TEXT NOT NULL, clock TEXT NOT NULL, ranks INTEGER NOT NULL,
   shards INTEGER NOT NULL, seed INTEGER NOT NULL, verdict TEXT, reason TEXT, completion_ps INTEGER, messages INTEGER,
@@ -105,6 +105,9 @@ CREATE TABLE flow_rdma(
 CREATE TABLE flow_arrivals(
   run INTEGER NOT NULL, connection INTEGER NOT NULL, member INTEGER NOT NULL, arrived INTEGER,
   unacknowledged INTEGER NOT NULL, PRIMARY KEY(run, connection, member)) WITHOUT ROWID;
+CREATE TABLE flow_answers(
+  run INTEGER NOT NULL, connection INTEGER NOT NULL, member INTEGER NOT NULL, acks_tx INTEGER NOT NULL,
+  naks_tx INTEGER NOT NULL, acks_rx INTEGER NOT NULL, PRIMARY KEY(run, connection, member)) WITHOUT ROWID;
 CREATE TABLE port_rdma(
   run INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL,
   PRIMARY KEY(run, port, name)) WITHOUT ROWID;

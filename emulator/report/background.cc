@@ -46,6 +46,7 @@ BackgroundJson row_json(const BackgroundInfo& entry, const RecordedRun* run, siz
           {"payload_errors", row->payload_errors},
           {"flows_failed", row->failed_flows},
           {"delivered_bps", rate ? BackgroundJson(rate->bits_per_second) : BackgroundJson(nullptr)},
+          {"first_arrival_ps", ps_json(row->first_arrival)},
           {"last_delivery_ps", ps_json(row->last_delivery)},
           {"completion_time",
            {{"count", l.count},

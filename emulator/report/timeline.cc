@@ -10,6 +10,7 @@
 
 #include "emulator/report/activity.h"
 #include "emulator/report/rank_names.h"
+#include "emulator/report/timeline_devices.h"
 #include "emulator/report/timeline_flows.h"
 #include "emulator/report/timeline_rates.h"
 #include "emulator/report/timeline_tracks.h"
@@ -114,7 +115,7 @@ void write_note(TraceEvents& events, const std::string& text) {
 void write_events(const RunReader& record, OutputFile& out, const TimelineOptions& options, RecordActivity* activity) {
   out << R"({"displayTimeUnit":"ns","traceEvents":[)";
   LongestOnly longest(record, options.most);
-  DrawnOf operations, path, samples, allowances;
+  DrawnOf operations, path, samples, allowances, devices;
   TimelineFlows::Written flows;
   DrawnRates rates;
   {
@@ -139,12 +140,14 @@ void write_events(const RunReader& record, OutputFile& out, const TimelineOption
     samples = write_queue_counters(events, record);
     rates = write_rate_counters(events, record);
     allowances = write_allowance_counters(events, record);
+    devices = write_device_counters(events, record);
     operations.left_out = record.operation_count() - operations.drawn;
     std::string note;
     for (const auto& [what, left_out] :
          {std::pair{"operations", operations.left_out}, std::pair{"arrows", flows.left_out},
           std::pair{"steps of the critical path", path.left_out}, std::pair{"samples of queues", samples.left_out},
-          std::pair{"samples of what queue pairs may send", allowances.left_out}})
+          std::pair{"samples of what queue pairs may send", allowances.left_out},
+          std::pair{"samples of devices", devices.left_out}})
       if (left_out > 0) note += fmt::format("{}{} {}", note.empty() ? "not drawn: " : ", ", left_out, what);
     if (!note.empty()) write_note(events, note);
   }
@@ -152,10 +155,11 @@ void write_events(const RunReader& record, OutputFile& out, const TimelineOption
       "\n],\"otherData\":{{\"version\":{},\"operations\":{},\"left_out\":{},\"shortest_drawn_ps\":{},\"flows\":{},"
       "\"flows_left_out\":{},\"path_steps\":{},\"path_steps_left_out\":{},\"queue_samples\":{},"
       "\"queue_samples_left_out\":{},\"rate_points\":{},\"rate_interval_ps\":{},\"allowance_samples\":{},"
-      "\"allowance_samples_left_out\":{}}}}}\n",
+      "\"allowance_samples_left_out\":{},\"device_samples\":{},\"device_samples_left_out\":{}}}}}\n",
       nlohmann::json(record.version()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), operations.drawn,
       operations.left_out, longest.shortest().ps, flows.flows, flows.left_out, path.drawn, path.left_out, samples.drawn,
-      samples.left_out, rates.points, rates.interval.ps, allowances.drawn, allowances.left_out);
+      samples.left_out, rates.points, rates.interval.ps, allowances.drawn, allowances.left_out, devices.drawn,
+      devices.left_out);
 }
 
 }  // namespace

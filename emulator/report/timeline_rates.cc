@@ -48,16 +48,6 @@ class Line {
   std::vector<double> bytes_;
 };
 
-void write_counter(TraceEvents& events, uint64_t process, const std::string& name, Time time, const char* unit,
-                   uint64_t value) {
-  events.begin();
-  events.format(R"({{"ph":"C","pid":{},"tid":0,"ts":)", process);
-  events.microseconds(time.ps);
-  events.text(R"(,"name":)");
-  events.quoted(name);
-  events.format(R"(,"args":{{"{}":{}}}}})", unit, value);
-}
-
 /// A port and a direction; false: sent.
 using LineOf = std::pair<PortId, bool>;
 /// So much passed it evenly between two times.
@@ -100,11 +90,11 @@ class AllowanceTrack {
 
  private:
   void write() {
-    write_counter(events_, kAllowanceProcess, name_ + " rate", lowest_.time, "bit/s",
-                  static_cast<uint64_t>(lowest_.rate.bits_per_second));
+    events_.counter(kAllowanceProcess, name_ + " rate", lowest_.time, "bit/s",
+                    static_cast<uint64_t>(lowest_.rate.bits_per_second));
     if (lowest_.window)
-      write_counter(events_, kAllowanceProcess, name_ + " window", lowest_.time, "bytes",
-                    static_cast<uint64_t>(lowest_.window->count));
+      events_.counter(kAllowanceProcess, name_ + " window", lowest_.time, "bytes",
+                      static_cast<uint64_t>(lowest_.window->count));
     held_ = 0;
     ++written_;
   }
@@ -154,11 +144,11 @@ DrawnRates write_rate_counters(TraceEvents& events, const RunReader& record, siz
       const uint64_t rate = line->rate(i);
       // A value holds until the next.
       if (i > 0 && rate == before) continue;
-      write_counter(events, kRateProcess, name, Time() + interval * static_cast<int64_t>(i), "bit/s", rate);
+      events.counter(kRateProcess, name, Time() + interval * static_cast<int64_t>(i), "bit/s", rate);
       before = rate;
       ++drawn.points;
     }
-    write_counter(events, kRateProcess, name, end, "bit/s", 0);
+    events.counter(kRateProcess, name, end, "bit/s", 0);
     ++drawn.points;
   }
   return drawn;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/units.h"
 #include "emulator/report/format.h"
 #include "emulator/report/output_file.h"
 
@@ -59,6 +60,16 @@ class TraceEvents {
     begin();
     format(R"({{"ph":"M","pid":{},"tid":{},"ts":0,"name":"{}","args":{{"sort_index":{}}}}})", process, thread, what,
            position);
+  }
+
+  /// A counter's value, which holds until the next. `unit` is no text that JSON would escape.
+  void counter(uint64_t process, const std::string& counter, Time time, const char* unit, uint64_t value) {
+    begin();
+    format(R"({{"ph":"C","pid":{},"tid":0,"ts":)", process);
+    microseconds(time.ps);
+    text(R"(,"name":)");
+    quoted(counter);
+    format(R"(,"args":{{"{}":{}}}}})", unit, value);
   }
 
  private:

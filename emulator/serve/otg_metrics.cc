@@ -46,7 +46,7 @@ void check_names(JsonReader& request, const char* field, const std::vector<std::
 constexpr std::array<std::string_view, 12> kPortColumns = {
     "transmit", "location", "link",           "capture",        "frames_tx",     "frames_rx",
     "bytes_tx", "bytes_rx", "frames_tx_rate", "frames_rx_rate", "bytes_tx_rate", "bytes_rx_rate"};
-constexpr std::array<std::string_view, 27> kQueuePairColumns = {"flow_name",
+constexpr std::array<std::string_view, 32> kQueuePairColumns = {"flow_name",
                                                                 "port_tx",
                                                                 "port_rx",
                                                                 "src_qp",
@@ -72,9 +72,15 @@ constexpr std::array<std::string_view, 27> kQueuePairColumns = {"flow_name",
                                                                 "ecn_ce_rx",
                                                                 "cnp_tx",
                                                                 "cnp_rx",
-                                                                "nak_rx"};
+                                                                "ack_tx",
+                                                                "ack_rx",
+                                                                "nak_tx",
+                                                                "nak_rx",
+                                                                "first_timestamp",
+                                                                "last_timestamp"};
 constexpr std::array<std::string_view, 3> kPeerColumns = {"qp_configured", "qp_up", "qp_down"};
-constexpr std::array<std::string_view, 2> kFlowColumns = {"transmit", "frames_tx"};
+constexpr std::array<std::string_view, 5> kFlowColumns = {"transmit", "frames_tx", "frames_rx", "frames_tx_rate",
+                                                          "frames_rx_rate"};
 
 const char* transmit_of(const RunFigures& figures) {
   return figures.is_transmitting ? "started" : "stopped";
@@ -166,14 +172,32 @@ class Answerer {
                {"port_tx", config_.ports[flow.from].name},
                {"port_rx", config_.ports[flow.to].name},
                {"transmit", now_.is_paused ? "paused" : transmit_of(now_)}};
-      if (const auto known = now_.flows.find(flow.name); known != now_.flows.end())
-        row["frames_tx"] = known->second["data_frames_tx"];
+      add_frames(row, flow);
       const Json with_all = row;
       row = with_columns(std::move(row), columns, "name");
       for (const char* fixed : {"port_tx", "port_rx"}) row[fixed] = with_all[fixed];
       rows.push_back(std::move(row));
     }
     return rows;
+  }
+
+  /// What is known of a flow once its run has ended.
+  void add_frames(Json& row, const OtgFlow& flow) const {
+    const auto known = now_.flows.find(flow.name);
+    if (known == now_.flows.end()) return;
+    const Json& pair = known->second;
+    row["frames_tx"] = pair["data_frames_tx"];
+    row["frames_tx_rate"] = row["frames_rx_rate"] = 0;
+    if (pair.contains("data_frames_rx")) {
+      const auto sent = pair["data_frames_tx"].get<double>();
+      row["frames_rx"] = pair["data_frames_rx"];
+      row["loss"] = sent > 0 ? 100 * pair["frame_delta"].get<double>() / sent : 0;
+    }
+    if (pair.contains("first_timestamp"))
+      row["timestamps"] = {{"first_timestamp_ns", std::stod(pair["first_timestamp"].get<std::string>())},
+                           {"last_timestamp_ns", std::stod(pair["last_timestamp"].get<std::string>())}};
+    if (const LatencyFigures* latency = latency_of(flow))
+      row["latency"] = {{"minimum_ns", latency->least}, {"maximum_ns", latency->most}, {"average_ns", latency->mean}};
   }
 
   Json peers(JsonReader& request, bool of_ipv6) {

@@ -29,6 +29,9 @@ constexpr std::chrono::seconds kRequestTime{120};
 constexpr std::chrono::milliseconds kBetweenStates{500};
 constexpr size_t kMostViewers = 8;
 constexpr const char *kJson = "application/json", *kBinary = "application/octet-stream";
+/// snappi looks at a capture as text, too, and Python's requests tries all that it knows on bytes that do not say what
+/// they are: minutes for some MB. These are.
+constexpr const char* kCaptured = "application/octet-stream; charset=iso-8859-1";
 
 void send_json(httplib::Response& response, int status, const Json& json) {
   response.status = status;
@@ -57,6 +60,7 @@ class RestServer::Site {
  public:
   Site(const ServeOptions& options, std::string token, OtgService& service, RunQueue& queue, KeptRuns& store)
       : token_(std::move(token)),
+        password_(httplib::make_basic_authentication_header("token", token_).second),
         service_(service),
         queue_(queue),
         store_(store),
@@ -88,9 +92,8 @@ class RestServer::Site {
   /// `work` says whether there is such a path.
   void answer(const httplib::Request& request, httplib::Response& response, const std::function<bool()>& work) {
     try {
-      constexpr std::string_view kBearer = "Bearer ";
       const std::string given = request.get_header_value("Authorization");
-      if (!token_.empty() && !(given.starts_with(kBearer) && equal_secrets(given.substr(kBearer.size()), token_)))
+      if (!token_.empty() && !equal_secrets(given, "Bearer " + token_) && !equal_secrets(given, password_))
         throw ServeError(401, "the token is missing or wrong: 'Authorization: Bearer TOKEN'");
       if (!rate_.take()) throw ServeError(429, "too many requests a second (--rate)");
       if (!work()) throw ServeError(404, fmt::format("nothing is served at {}", request.path));
@@ -125,7 +128,7 @@ class RestServer::Site {
     for (const auto& [name, operation] : kOperations)
       if (request.path == name) return send(response, (service_.*operation)(json_of(request, body)));
     if (request.path == "/monitor/capture") {
-      response.set_content(service_.get_capture(json_of(request, body)), kBinary);
+      response.set_content(service_.get_capture(json_of(request, body)), kCaptured);
       return true;
     }
     if (request.path == "/control/action") throw ServeError(501, "/control/action is not served");
@@ -250,6 +253,7 @@ class RestServer::Site {
   }
 
   const std::string token_;
+  const std::string password_;  // the same as clients send it that know users and passwords alone, of the user "token"
   OtgService& service_;
   RunQueue& queue_;
   KeptRuns& store_;

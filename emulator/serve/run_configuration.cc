@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -121,6 +124,42 @@ class Confinement {
   RequestErrors& errors_;
 };
 
+/// An interface or RDMA device by its PCI address, under which DPDK has it; the name itself where there is none.
+std::string physical(const std::string& name) {
+  namespace fs = std::filesystem;
+  if (name.empty() || name.find('/') != std::string::npos) return name;
+  for (const char* kind : {"infiniband", "net"}) {
+    std::error_code absent;
+    const fs::path device = fs::canonical(fs::path("/sys/class") / kind / name / "device", absent);
+    if (!absent) return device.filename().string();
+  }
+  return name;
+}
+
+/// Of `ports[].device` or `ports[].verbs`; empty: of the embedded switch, or none.
+std::string needed_device(const std::string& text) {
+  constexpr std::string_view kOnInterface = "iface=", kNetdev = "netdev ";
+  if (text == "ring" || text == "memory" || text == "none") return {};
+  if (text.starts_with(kNetdev)) return physical(text.substr(kNetdev.size()));
+  // A virtual device is as good as the interface that it stands on.
+  if (const size_t at = text.find(kOnInterface); at != std::string::npos) {
+    const size_t from = at + kOnInterface.size();
+    return physical(text.substr(from, text.find(',', from) - from));
+  }
+  return text.starts_with("net_") ? text : physical(text.substr(0, text.find(',')));
+}
+
+void find_devices(const Tree& tree, std::set<std::string>& devices) {
+  for (const Tree& item : tree.items) find_devices(item, devices);
+  for (const Tree::Entry& entry : tree.entries) {
+    if (entry.key != "device" && entry.key != "verbs") {
+      find_devices(entry.value, devices);
+    } else if (std::string device = needed_device(entry.value.text); !device.empty()) {
+      devices.insert(std::move(device));
+    }
+  }
+}
+
 }  // namespace
 
 std::string run_configuration(const OtgConfig& config, std::chrono::seconds longest) {
@@ -162,6 +201,13 @@ std::string run_configuration(const OtgConfig& config, std::chrono::seconds long
 
 void check_confined(const std::filesystem::path& file, std::span<const std::string> devices, RequestErrors& errors) {
   Confinement(devices, errors).check(read_yaml_file(file));
+}
+
+std::set<std::string> devices_of(const std::string& configuration) {
+  std::set<std::string> devices;
+  const Tree root = read_yaml_text(configuration, {.place = "configuration", .folder = {}});
+  if (const Tree* ports = root.find("ports")) find_devices(*ports, devices);
+  return devices;
 }
 
 bool is_device_allowed(const std::string& device, std::span<const std::string> devices) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <span>
 #include <string>
 
@@ -24,6 +25,11 @@ std::string run_configuration(const OtgConfig& config, std::chrono::seconds long
 /// that is not among `devices`, a section that does more than describe a run. Appends to `errors`; throws Error(kInput)
 /// for what is no YAML.
 void check_confined(const std::filesystem::path& file, std::span<const std::string> devices, RequestErrors& errors);
+
+/// What the ports of a configuration, YAML, need for themselves: PCI addresses where the system knows them, otherwise
+/// names of interfaces and devices. Ports of the embedded switch need nothing that others could have. Throws
+/// Error(kInput) for what is no YAML.
+std::set<std::string> devices_of(const std::string& configuration);
 
 /// Whether a port may be `device`: one of the embedded switch, or one that whoever started the server named.
 bool is_device_allowed(const std::string& device, std::span<const std::string> devices);

@@ -42,6 +42,14 @@ FlowFigures flow_figures(const Json& entry, const CsvRow& pair) {
   };
   const std::optional<double> delivered = number("delivered_bps"), sent = number("bytes_posted"),
                               received = number("bytes_delivered"), last = number("last_delivery_ps");
+  const auto answers = [&](const char* name) {
+    const auto found = pair.find(name);
+    return found != pair.end() && !found->second.empty() ? Json(std::stoull(found->second)) : Json();
+  };
+  const auto timestamp = [&](const char* name) {
+    const Json value = emulated.value(name, Json());
+    return value.is_number_integer() ? Json(std::to_string(value.get<int64_t>() / 1000)) : Json();  // of picoseconds
+  };
   const uint64_t packets = count_of(pair, "packets"), start = entry.value("start_ps", uint64_t{0});
   const auto column = pair.find("arrived");
   const bool counts_arrivals = column != pair.end() && !column->second.empty();
@@ -70,6 +78,11 @@ FlowFigures flow_figures(const Json& entry, const CsvRow& pair) {
        {"ecn_ce_rx", count_of(pair, "marks")},
        {"cnp_tx", count_of(pair, "np_cnp_sent")},
        {"cnp_rx", count_of(pair, "rp_cnp_handled") + count_of(pair, "rp_cnp_ignored")},
+       {"ack_tx", answers("acks_tx")},
+       {"ack_rx", answers("acks_rx")},
+       {"nak_tx", answers("naks_tx")},
+       {"first_timestamp", timestamp("first_arrival_ps")},
+       {"last_timestamp", timestamp("last_delivery_ps")},
        {"nak_rx", count_of(pair, "naks") + count_of(pair, "rnr_naks")}});
 }
 

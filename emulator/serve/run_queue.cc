@@ -41,8 +41,12 @@ const char* name_of(RunState state) {
   return "ended";
 }
 
-RunQueue::RunQueue(std::filesystem::path program, KeptRuns& store, size_t most_waiting)
-    : program_(std::move(program)), store_(store), most_waiting_(most_waiting), thread_([this] { work(); }) {}
+RunQueue::RunQueue(std::filesystem::path program, KeptRuns& store, size_t most_waiting, size_t most_running)
+    : program_(std::move(program)),
+      store_(store),
+      most_waiting_(most_waiting),
+      most_running_(most_running),
+      thread_([this] { work(); }) {}
 
 RunQueue::~RunQueue() {
   {
@@ -54,14 +58,15 @@ RunQueue::~RunQueue() {
   thread_.join();
 }
 
-std::string RunQueue::submit(const std::string& configuration, const std::vector<OtgFile>& files, bool alone) {
+std::string RunQueue::submit(const std::string& configuration, const std::vector<OtgFile>& files, bool at_once) {
+  std::set<std::string> devices = devices_of(configuration);
   const std::lock_guard lock(mutex_);
-  if (alone && (!current_.empty() || !waiting_.empty()))
-    throw ServeError(409, fmt::format("run {} goes on: stop it first", current_.empty() ? waiting_.front() : current_));
+  if (const std::string other = in_the_way_of(devices); at_once && !other.empty())
+    throw ServeError(409, fmt::format("run {} goes on: stop it first", other));
   if (waiting_.size() >= most_waiting_)
     throw ServeError(429, fmt::format("{} runs wait already (--queue)", waiting_.size()));
   const std::string id = store_.new_run(configuration, files, active());
-  items_.try_emplace(id);
+  items_[id].devices = std::move(devices);
   waiting_.push_back(id);
   changed_.notify_all();
   return id;
@@ -163,19 +168,44 @@ void RunQueue::remove(const std::string& id) {
   store_.remove_run(id);
 }
 
+std::string RunQueue::in_the_way_of(const std::set<std::string>& devices) const {
+  const std::vector<std::string> others = active();
+  for (const std::string& other : others) {
+    const std::set<std::string>& taken = items_.at(other).devices;
+    if (std::any_of(devices.begin(), devices.end(), [&](const auto& device) { return taken.contains(device); }))
+      return other;
+  }
+  return others.size() < most_running_ ? std::string() : others.front();
+}
+
+void RunQueue::begin_some() {
+  std::set<std::string> taken;
+  for (const std::string& id : running_) taken.insert(items_[id].devices.begin(), items_[id].devices.end());
+  const std::deque<std::string> waiting = waiting_;
+  for (const std::string& id : waiting) {
+    if (running_.size() >= most_running_) return;
+    Item& item = items_[id];
+    const bool is_free = std::none_of(item.devices.begin(), item.devices.end(),
+                                      [&](const std::string& device) { return taken.contains(device); });
+    taken.insert(item.devices.begin(), item.devices.end());
+    if (!is_free) continue;
+    std::erase(waiting_, id);
+    running_.push_back(id);
+    begin(id, item);
+  }
+}
+
 void RunQueue::work() {
   std::unique_lock lock(mutex_);
-  while (!ends_ || !current_.empty()) {
-    if (current_.empty() && !waiting_.empty()) {
-      current_ = waiting_.front();
-      waiting_.pop_front();
-      begin(current_, items_[current_]);
-    } else if (!current_.empty()) {
-      Item& item = items_[current_];
+  while (!ends_ || !running_.empty()) {
+    begin_some();
+    const std::vector<std::string> running = running_;
+    for (const std::string& id : running) {
+      Item& item = items_[id];
       if (ends_ && item.state < RunState::kStopping) end(item);
-      look(current_, item);
+      look(id, item);
     }
-    if (current_.empty()) {
+    if (running_.empty()) {
       changed_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
     } else {
       changed_.wait_for(lock, kBetweenLooks, [] { return false; });
@@ -195,7 +225,7 @@ void RunQueue::begin(const std::string& id, Item& item) {
     log_warning(fmt::format("run {} cannot be started: {}", id, error.what()));
     item.exit_status = 1;
     item.state = RunState::kEnded;
-    current_.clear();
+    std::erase(running_, id);
   }
   changed_.notify_all();
 }
@@ -206,7 +236,7 @@ void RunQueue::look(const std::string& id, Item& item) {
     item.state = RunState::kEnded;
     item.process.reset();
     item.address.reset();
-    current_.clear();
+    std::erase(running_, id);
     changed_.notify_all();
     return;
   }
@@ -243,8 +273,8 @@ RunStatus RunQueue::status_of(const std::string& id) const {
 }
 
 std::vector<std::string> RunQueue::active() const {
-  std::vector<std::string> all(waiting_.begin(), waiting_.end());
-  if (!current_.empty()) all.push_back(current_);
+  std::vector<std::string> all = running_;
+  all.insert(all.end(), waiting_.begin(), waiting_.end());
   return all;
 }
 

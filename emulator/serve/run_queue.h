@@ -1,4 +1,4 @@
-// Runs one after another, each a process of its own.
+// Runs, each a process of its own, beside each other where they may and one after another where not.
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -35,20 +36,21 @@ struct RunStatus {
   std::string last_words;          ///< of a process that failed: the last line that it wrote
 };
 
-/// One run goes on at a time, since runs share ports; others wait for it in order. A run that crashes ends, and that is
-/// all; one that writes more than the store's quota is ended. Thread-safe.
+/// At most so many runs go on at a time as there is room for, since they share the machine, and none of them with a
+/// device of another (devices_of); others wait in order, and nobody overtakes a run that needs a device of its own. A
+/// run that crashes ends, and that is all; one that writes more than the store's quota is ended. Thread-safe.
 class RunQueue {
  public:
-  /// `program` is rankwire; `store` outlives it.
-  RunQueue(std::filesystem::path program, KeptRuns& store, size_t most_waiting);
-  /// Ends the run that goes on, with what it has measured.
+  /// `program` is rankwire; `store` outlives it. At most `most_running`, >= 1, go on at a time.
+  RunQueue(std::filesystem::path program, KeptRuns& store, size_t most_waiting, size_t most_running);
+  /// Ends the runs that go on, with what they have measured.
   ~RunQueue();
   RunQueue(const RunQueue&) = delete;
   RunQueue& operator=(const RunQueue&) = delete;
 
-  /// Puts it behind others; `alone`: fails with 409 when there are some. Returns its id. Throws ServeError: 429 when
-  /// too many wait, and what KeptRuns::new_run throws.
-  std::string submit(const std::string& configuration, const std::vector<OtgFile>& files, bool alone);
+  /// Puts it behind others; `at_once`: fails with 409 when it would have to wait. Returns its id. Throws ServeError:
+  /// 429 when too many wait, and what KeptRuns::new_run throws.
+  std::string submit(const std::string& configuration, const std::vector<OtgFile>& files, bool at_once);
   /// Why rankwire would not run this; empty: it would. Nothing is queued, no device is touched.
   std::string objection(const std::string& configuration, const std::vector<OtgFile>& files,
                         std::span<const std::string> devices, RequestErrors& errors);
@@ -73,6 +75,7 @@ class RunQueue {
   /// A run of this server.
   struct Item {
     RunState state = RunState::kQueued;
+    std::set<std::string> devices = {};
     bool is_held = false;
     std::unique_ptr<ChildProcess> process;
     std::optional<LiveAddress> address;
@@ -83,7 +86,12 @@ class RunQueue {
   };
 
   void work();
-  /// Begins the first that waits. The lock is held.
+  /// The first of `running_` and `waiting_` for whose end a run with these devices, behind all of them, would have to
+  /// wait; empty: none. The lock is held.
+  std::string in_the_way_of(const std::set<std::string>& devices) const;
+  /// Begins those that wait for nobody. The lock is held.
+  void begin_some();
+  /// The lock is held.
   void begin(const std::string& id, Item& item);
   /// Tells it to end. The lock is held.
   static void end(Item& item);
@@ -94,12 +102,12 @@ class RunQueue {
 
   const std::filesystem::path program_;
   KeptRuns& store_;
-  const size_t most_waiting_;
+  const size_t most_waiting_, most_running_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, Item> items_;
   std::deque<std::string> waiting_;
-  std::string current_;     // empty: none
+  std::vector<std::string> running_;
   std::mutex trial_mutex_;  // one configuration is checked at a time
   bool ends_ = false;
   std::thread thread_;

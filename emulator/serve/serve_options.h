@@ -19,11 +19,12 @@ struct ServeOptions {
   uint64_t quota = 10'000'000'000;        ///< bytes
   uint32_t keep = 100;                    ///< runs
   uint32_t queue = 16;                    ///< runs that wait
+  uint32_t runs = 1;                      ///< runs at a time
   uint64_t body = 1'000'000'000;          ///< bytes of a request
   uint32_t rate = 100;                    ///< requests a second
   uint32_t longest = 3600;                ///< seconds for which flows send at most
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServeOptions, listen, grpc, root, token_file, certificate, key, devices, quota, keep,
-                                   queue, body, rate, longest)
+                                   queue, runs, body, rate, longest)
 
 }  // namespace rankwire

@@ -218,10 +218,14 @@ TEST_F(TransportGroupTest, AFlowIsOneRowOfWhatBothEndsKnow) {
   right_.flows = {flow(0, 0, 4, 16, 33), flow(1, 6, 0, 17, 34), flow(2, 0, 0, 0, 0)};
   left_.flows[0].source_end.packet_seq_err = 8;
   right_.flows[0].destination_end.out_of_sequence = 9;
+  left_.flows[0].answers = AnswerCounters{.acks_rx = 3};
+  right_.flows[0].answers = AnswerCounters{.acks_tx = 4, .naks_tx = 2};
   const std::vector<FlowCounters> flows = prepared()->flows();
   ASSERT_EQ(flows.size(), 3u);
   EXPECT_EQ(flows[0].source_end, (RdmaCounters{.packet_seq_err = 8}));
   EXPECT_EQ(flows[0].destination_end, (RdmaCounters{.out_of_sequence = 9}));
+  EXPECT_EQ(flows[0].answers, (AnswerCounters{.acks_tx = 4, .naks_tx = 2, .acks_rx = 3}));
+  EXPECT_EQ(flows[1].answers, std::nullopt);
   EXPECT_EQ(flows[0].messages, 5u);
   EXPECT_EQ(flows[0].packets, 50u);
   EXPECT_EQ(flows[0].marks, 4u);

@@ -70,6 +70,21 @@ TEST(OlderRecord, JobsWithoutTheTimeThatNothingHarms) {
   EXPECT_THAT(reader.warnings(), ElementsAre(HasSubstr("have no jobs_alone.unharmed_ps: what follows")));
 }
 
+TEST(OlderRecord, BackgroundWithoutItsFirstArrival) {
+  const TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    recorder.begin({.ranks = 2}).end({});
+  }
+  execute(folder,
+          "ALTER TABLE background_traffic DROP COLUMN first_arrival_ps; INSERT INTO background_traffic "
+          "VALUES((SELECT run FROM runs), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7)");
+  const RunReader reader(folder.path());
+  ASSERT_EQ(reader.runs().at(0).end.background.size(), 1u);
+  EXPECT_EQ(reader.runs()[0].end.background[0].last_delivery, Time(7));
+  EXPECT_FALSE(reader.runs()[0].end.background[0].first_arrival);
+}
+
 // Flows say between whom a connection is.
 TEST(OlderRecord, AllowancesWithoutTheirEnds) {
   const TemporaryFolder folder;

@@ -45,6 +45,7 @@ RecordPart part_of_source(const std::filesystem::path& folder) {
                                                   .last = Time() + microseconds(40)}});
   FlowRow flow = end_of_flow();
   flow.counters.messages = 1, flow.counters.packets = 30, flow.counters.retransmitted = 2;
+  flow.counters.answers = AnswerCounters{.acks_rx = 3};
   RunEnd end{.per_rank = {microseconds(40), Duration()}, .flows = {flow}};
   end.counters.packets_tx = 30, end.counters.worst_stall = microseconds(3);
   end.details = {{"turns", 5}};
@@ -69,6 +70,7 @@ RecordPart part_of_destination(const std::filesystem::path& folder, uint64_t arr
   if (ends) {
     FlowRow flow = end_of_flow();
     flow.counters.marks = 4, flow.counters.arrived = arrived;
+    flow.counters.answers = AnswerCounters{.acks_tx = 5, .naks_tx = 6};
     RunEnd end{.per_rank = {Duration(), seconds(10'000)}, .flows = {flow}};
     end.counters.packets_tx = 7, end.counters.worst_stall = microseconds(2);
     end.details = {{"turns", 6}};
@@ -141,6 +143,7 @@ TEST(RecordParts, CountsOfBothEndsAreOne) {
   std::vector<std::string> flows;
   reader.for_each_flow(run, [&](const RecordedFlow& row) {
     const FlowCounters& n = row.flow.counters;
+    EXPECT_EQ(n.answers, (AnswerCounters{.acks_tx = 5, .naks_tx = 6, .acks_rx = 3}));
     flows.push_back(fmt::format("{}->{} {} sent {} arrived {} retransmitted {} marks", n.source_qp, n.destination_qp,
                                 n.packets, n.arrived.value_or(0), n.retransmitted, n.marks));
   });

@@ -104,16 +104,20 @@ TEST(TransportRecord, TellsWhatDidNotArrive) {
   TemporaryFolder folder;
   FlowRow lossy = flow(0, 0, false), all = flow(0, 1, false), unknown = flow(1, 0, false);
   lossy.counters.packets = 100, lossy.counters.arrived = 80, lossy.counters.unacknowledged = 5;
+  lossy.counters.answers = AnswerCounters{.acks_tx = 9, .naks_tx = 4, .acks_rx = 7};
   all.counters.packets = 30, all.counters.arrived = 30;
   unknown.counters.packets = 7;
   record(folder.path(), {.flows = {lossy, all, unknown}});
   const RunReader reader(folder.path());
   std::vector<std::string> rows;
+  std::vector<std::optional<AnswerCounters>> answers;
   reader.for_each_flow(*reader.emulated(), [&](const RecordedFlow& row) {
     const FlowCounters& n = row.flow.counters;
     rows.push_back(fmt::format("{} {}", n.arrived ? fmt::to_string(*n.arrived) : "-", n.unacknowledged));
+    answers.push_back(n.answers);
   });
   EXPECT_THAT(rows, ElementsAre("80 5", "30 0", "- 0"));
+  EXPECT_THAT(answers, ElementsAre(lossy.counters.answers, std::nullopt, std::nullopt));
   std::vector<PairTraffic> pairs;
   reader.for_each_pair(*reader.emulated(), [&](const PairTraffic& pair) { pairs.push_back(pair); });
   ASSERT_EQ(pairs.size(), 1u);

@@ -8,7 +8,10 @@
 #include <vector>
 
 #include "emulator/report/device_statistics.h"
+#include "emulator/report/output_file.h"
+#include "emulator/report/timeline_devices.h"
 #include "tests/report/sample_record.h"
+#include "tests/temporary_folder.h"
 
 namespace rankwire {
 namespace {
@@ -106,6 +109,51 @@ TEST(DeviceCountersReport, SummaryPageAndTableSayWhatThereIs) {
   EXPECT_THAT(page, HasSubstr("leaf &quot;1&quot;"));
   EXPECT_THAT(page, HasSubstr("1.5 ms behind"));
   EXPECT_THAT(sample.table(), HasSubstr("leaf \"1\": 6 samples, times within 2 us, 13 marked, 5 dropped\n"));
+}
+
+// Name, microseconds, value.
+std::vector<std::string> drawn_counters(const DeviceCounters& counters, size_t most) {
+  const testing::TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2}).end(end_with(counters));
+  }
+  {
+    OutputFile out(folder / "devices.json");
+    out << "[";
+    {
+      TraceEvents events(out);
+      write_device_counters(events, RunReader(folder.path()), most);
+    }
+    out << "]";
+    out.commit();
+  }
+  std::vector<std::string> drawn;
+  for (const auto& event : nlohmann::json::parse(testing::file_text(folder / "devices.json")))
+    if (event["ph"] == "C")
+      drawn.push_back(event["name"].get<std::string>() + " " + event["ts"].dump() + " " +
+                      event["args"]["value"].dump());
+  return drawn;
+}
+
+// Of 100 and 107 before the run 107 is what it begins with; a counter that is reset goes on.
+TEST(DeviceCountersReport, TheTimelineHasThemOnTheClockOfTheRun) {
+  DeviceCounters counters = sample_counters();
+  std::swap(counters.counters[1], counters.counters[4]);
+  counters.counters.resize(4);
+  counters.counters.erase(counters.counters.begin() + 2);
+  counters.devices[0].name = "leaf";
+  EXPECT_THAT(
+      drawn_counters(counters, 100),
+      ElementsAre("leaf Ethernet0 (to p0) queue 3 its_drops 0.0 0", "leaf Ethernet0 (to p0) queue 3 its_drops 30.0 4",
+                  "leaf Ethernet4 its_ecn_marked 0.0 0", "leaf Ethernet4 its_ecn_marked 20.0 10",
+                  "leaf Ethernet4 its_ecn_marked 40.0 13", "leaf Ethernet0 (to p0) queue 3 its_queue_depth 10.0 0",
+                  "leaf Ethernet0 (to p0) queue 3 its_queue_depth 20.0 4096",
+                  "leaf Ethernet0 (to p0) queue 3 its_queue_depth 30.0 0"));
+  // Of nine samples three are one: the last count, and the longest queue.
+  EXPECT_THAT(drawn_counters(counters, 3),
+              ElementsAre("leaf Ethernet0 (to p0) queue 3 its_drops 30.0 4", "leaf Ethernet4 its_ecn_marked 40.0 13",
+                          "leaf Ethernet0 (to p0) queue 3 its_queue_depth 20.0 4096"));
 }
 
 TEST(DeviceCountersReport, WithoutDevicesThereIsNothing) {

@@ -66,14 +66,14 @@ TEST(OtgMetrics, FiguresOfARunThatHasEnded) {
   const auto write = [&](const char* name, const char* text) { std::ofstream(folder.path() / name) << text; };
   write("summary.json", R"({"config": {"name": "otg"}, "reason_code": "completed", "jobs": [],
     "emulated": {"completion_time_ps": 5},
-    "background": [{"name": "f", "job": 1, "start_ps": 1000000, "emulated": {"last_delivery_ps": 5999000000, "messages_posted": 3, "messages_delivered": 2, "bytes_posted": 30,
+    "background": [{"name": "f", "job": 1, "start_ps": 1000000, "emulated": {"first_arrival_ps": 2001000, "last_delivery_ps": 5999000000, "messages_posted": 3, "messages_delivered": 2, "bytes_posted": 30,
                     "bytes_delivered": 20, "delivered_bps": 1500000000, "messages_failed": 0}}]})");
   write("flows.csv",
         "fidelity,job,group,source_qp,destination_qp,packets,retransmitted,out_of_sequence,marks,naks,rnr_naks,"
-        "np_cnp_sent,rp_cnp_handled,rp_cnp_ignored,arrived\n"
+        "np_cnp_sent,rp_cnp_handled,rp_cnp_ignored,arrived,acks_tx,naks_tx,acks_rx\n"
         "emulated,0,\"x, \"\"y\"\"\",1,2,9,9,9,9,9,9,9,9,9,9\n"
         "reference,1,,1,2,9,9,9,9,9,9,9,9,9,9\n"
-        "emulated,1,,16,17,7,6,5,4,3,2,8,1,1,5\n");
+        "emulated,1,,16,17,7,6,5,4,3,2,8,1,1,5,4,6,3\n");
   write("latency.csv",
         "fidelity,port,kind,min_ps,mean_ps,max_ps\nemulated,,one_way,1,1,1\nemulated,1,round_trip,1,1,1\n"
         "emulated,1,one_way,1000,2500,7000\nreference,1,one_way,9,9,9\n");
@@ -88,7 +88,13 @@ TEST(OtgMetrics, FiguresOfARunThatHasEnded) {
               "frame_sequence_error": 5, "ecn_ce_rx": 4, "nak_rx": 5, "cnp_tx": 8, "cnp_rx": 2, "message_tx": 3,
               "message_complete_rx": 2, "message_fail": 0, "tx_bytes": 30, "rx_bytes": 20, "data_rx_rate": 1.5,
               "data_tx_rate": 2.25, "data_frames_rx": 5, "frame_delta": 2, "flow_completion_time": 5, "min_latency": 1,
-              "avg_latency": 2, "max_latency": 7}])"));
+              "avg_latency": 2, "max_latency": 7, "ack_tx": 4, "nak_tx": 6, "ack_rx": 3, "first_timestamp": "2001",
+              "last_timestamp": "5999000"}])"));
+  EXPECT_EQ(rows({{"choice", "flow"}}, figures),
+            Json::parse(R"([{"name": "f", "port_tx": "a", "port_rx": "b", "transmit": "stopped", "frames_tx": 7,
+              "frames_rx": 5, "frames_tx_rate": 0, "frames_rx_rate": 0, "loss": 28.571428571428573,
+              "timestamps": {"first_timestamp_ns": 2001.0, "last_timestamp_ns": 5999000.0},
+              "latency": {"minimum_ns": 1, "average_ns": 2, "maximum_ns": 7}}])"));
   // 30 of 20 bytes at 1.5 Gbit/s were sent, 7 - 5 packets did not arrive, and 5999 - 1 us are 5 ms.
   EXPECT_EQ(figures.ports.size(), 1u);
   EXPECT_EQ(figures.ports.at("a").bytes_rx, 44u);
@@ -159,11 +165,11 @@ TEST(OtgMetrics, AFlowThatDeliveredNothingHasNoRate) {
 
 TEST(OtgMetrics, UnknownNamesAndColumnsAreRefused) {
   RequestErrors errors;
-  otg_metrics({{"choice", "rocev2_flow"}, {"rocev2_flow", {{"per_qp", {{"column_names", {"src_qp", "ack_tx"}}}}}}},
+  otg_metrics({{"choice", "rocev2_flow"}, {"rocev2_flow", {{"per_qp", {{"column_names", {"src_qp", "ack_time"}}}}}}},
               one_flow(), {}, nullptr, errors);
   otg_metrics({{"choice", "port"}, {"port", {{"port_names", {"c"}}}}}, one_flow(), {}, nullptr, errors);
   otg_metrics({{"choice", "port"}, {"flow", Json::object()}}, one_flow(), {}, nullptr, errors);
-  EXPECT_THAT(errors, ElementsAre("rocev2_flow.per_qp.column_names[1]: 'ack_tx' is not served",
+  EXPECT_THAT(errors, ElementsAre("rocev2_flow.per_qp.column_names[1]: 'ack_time' is not served",
                                   "port.port_names[0]: nothing is called 'c'", "flow: is not served"));
 }
 

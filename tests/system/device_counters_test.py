@@ -2,10 +2,12 @@
 """Counters of devices under test beside a run: by hooks, and by gNMI against a server that speaks its messages."""
 
 import concurrent.futures
+import contextlib
 import importlib
 import importlib.util
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -13,7 +15,7 @@ import time
 import unittest
 
 from pages import HOSTILE, PageTest
-from rankwire import OK, SOURCE, RankwireTest, rankwire
+from rankwire import OK, SOURCE, RankwireTest, Run, rankwire, start
 
 DEBIAN = "/usr/lib/python3/dist-packages"
 HOUR_NS = 3600 * 10**9
@@ -68,6 +70,37 @@ class Hooks(RankwireTest):
         self.assertIn(f"leaf1 counted {port['dropped']} drops, and none of the run's data packets was lost", sentence)
         self.assertIn(sentence, run.summary["diagnosis"]["findings"])
         self.assertEqual(run.summary["verdict"], "ok")
+
+    def test_a_killed_run_has_what_was_counted_until_then(self):
+        config = self.configuration(workload("60s") | {"device_counters": [self.hook()]})
+        run = Run(self.folder / "run")
+        with start("run", config, "--quiet", "--out", run.folder) as process:
+            deadline = time.monotonic() + 60
+            while (recorded := self.recorded(run.folder / "run.sqlite")) < 5:
+                self.assertLess(time.monotonic(), deadline)
+                self.assertIsNone(process.poll(), "the run goes on")
+                time.sleep(0.1)
+            process.kill()
+            process.communicate()
+        self.assertEqual(rankwire("report", run.folder).returncode, OK)
+        said = (self.folder / "leaf1.log").read_text(encoding="ascii").splitlines()
+        values = [int(row["value"]) for row in run.rows("device_counters", metric="drops")]
+        self.assertGreaterEqual(len(values), recorded)
+        # Each call says two more, the first of them 2; those after the last commit are not there.
+        self.assertEqual(values, [2 * n for n in range(1, len(values) + 1)])
+        self.assertLessEqual(len(values), len(said))
+        trace = json.loads((run.folder / "timeline.json").read_text(encoding="utf-8"))
+        self.assertIn("leaf1 Ethernet0 (to p0) drops", {event["name"] for event in trace["traceEvents"] if event["ph"] == "C"})
+
+    @staticmethod
+    def recorded(record):
+        """Values of the counter `drops` that a run has written."""
+        try:
+            with contextlib.closing(sqlite3.connect(f"file:{record}?mode=ro", uri=True)) as database:
+                return database.execute("SELECT count(*) FROM device_samples JOIN device_counters USING (run, counter) "
+                                        "WHERE metric = 'drops'").fetchone()[0]  # fmt: skip
+        except sqlite3.OperationalError:  # there is none yet
+            return 0
 
     def test_what_fails_is_told_and_nothing_else_suffers(self):
         devices = [self.hook(),

@@ -112,14 +112,16 @@ class GrpcTest(ServeTest):
             from google.protobuf import descriptor_pb2, empty_pb2
 
             self.assertEqual(self.call(channel, "GetConfig", empty_pb2.Empty(), self.otg.GetConfigResponse)[0], "UNAUTHENTICATED")
-            stub = channel.stream_stream("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-                                         messages.ServerReflectionRequest.SerializeToString,
-                                         messages.ServerReflectionResponse.FromString)
+            older, newer = (channel.stream_stream(f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
+                                                  messages.ServerReflectionRequest.SerializeToString,
+                                                  messages.ServerReflectionResponse.FromString)
+                            for version in ("v1alpha", "v1"))  # fmt: skip
             asked = [messages.ServerReflectionRequest(list_services="*"),
                      messages.ServerReflectionRequest(file_containing_symbol="otg.Openapi"),
                      messages.ServerReflectionRequest(file_by_filename="google/protobuf/empty.proto"),
                      messages.ServerReflectionRequest(file_containing_symbol="otg.Nothing")]
-            listed, file, empty, nothing = stub(iter(asked), timeout=PATIENCE, metadata=metadata)
+            listed, file, empty, nothing = older(iter(asked), timeout=PATIENCE, metadata=metadata)
+            self.assertEqual(next(newer(iter(asked), timeout=PATIENCE, metadata=metadata)), listed)
             self.assertIn("otg.Openapi", [service.name for service in listed.list_services_response.service])
             [data] = file.file_descriptor_response.file_descriptor_proto
             described = descriptor_pb2.FileDescriptorProto.FromString(data)

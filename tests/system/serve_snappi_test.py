@@ -36,6 +36,18 @@ class SnappiTest(ServeTest):
                     with self.assertRaisesRegex(Exception, "lags: is not served"):
                         api.set_config(wrong)
 
+    def test_token(self):
+        import snappi
+
+        token = self.folder / "token"
+        token.write_text("0123456789abcdef", encoding="utf-8")
+        with self.serve("--grpc", "none", "--token", token) as server:
+            location = server.where["rest"]
+            api = snappi.api(location=location.replace("//", "//token:0123456789abcdef@"), transport="http", verify=False)
+            self.assertEqual(api.get_version().api_spec_version, api.get_local_version().api_spec_version)
+            with self.assertRaisesRegex(Exception, "the token is missing or wrong"):
+                snappi.api(location=location, transport="http", verify=False).get_version()
+
 
 if __name__ == "__main__":
     unittest.main()

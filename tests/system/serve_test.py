@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The Open Traffic Generator API, as a client without a library of its own speaks it."""
 
+import base64
+import contextlib
 import hashlib
 import json
 import re
@@ -50,6 +52,11 @@ class FlowTest(ServeTest):
             self.assertEqual(row["frame_delta"], row["data_frames_tx"] - row["data_frames_rx"])
             self.assertLess(row["frame_delta"], 64 * 99)  # of messages that may be under way
             self.assertTrue(0 < row["min_latency"] <= row["avg_latency"] <= row["max_latency"], row)
+            # The last packet of a message asks for an ACK, which may stand for several; nothing is lost.
+            self.assertTrue(0 < row["ack_rx"] <= row["ack_tx"] <= row["data_frames_rx"], row)
+            self.assertEqual(row["nak_tx"], 0)
+            self.assertTrue(0 < int(row["first_timestamp"]) < int(row["last_timestamp"]), row)
+            self.assertEqual(len(row), 32)
             [flow] = server.metrics("flow")
             self.assertEqual((flow["transmit"], flow["frames_tx"]), ("stopped", row["data_frames_tx"]))
             ended = server.wait("r000001")
@@ -96,6 +103,10 @@ class FlowTest(ServeTest):
                 self.assertEqual({(len(data), data[30:34], data[36:38]) for _, data in packets},
                                  {(64, bytes((10, 0, 0, 2)), (4791).to_bytes(2, "big"))})
             self.assertGreater(late[0][0], early[-1][0] - 1)
+            # Bytes that say what they would be as text, which snappi asks for, are not guessed at.
+            with contextlib.closing(server.connection()) as connection:
+                connection.request("POST", "/monitor/capture", json.dumps(ask | {"packets": {"choice": "slice", "slice": {"initial": {"count": 1}}}}))
+                self.assertEqual(connection.getresponse().getheader("Content-Type"), "application/octet-stream; charset=iso-8859-1")
             packets = {"choice": "slice", "slice": {"initial": {"start": "2", "count": 3}}}
             self.assertEqual(packets_of(server.post("/monitor/capture", ask | {"packets": packets})[1]), late[1:4])
             status, whole = server.post("/monitor/capture", {"port_name": "a"})
@@ -215,8 +226,8 @@ class FlowTest(ServeTest):
             self.assert_refused(server.post("/control/state", transmit("begin")), 400, "'begin' is not served; start, stop, pause")
             self.assert_refused(server.post("/control/state", {"choice": "port", "port": {}}), 400, "port.capture: is required")
             self.assert_refused(server.post("/monitor/metrics", {"choice": "bgpv4"}), 400, "'bgpv4' is not served")
-            per_qp = {"choice": "rocev2_flow", "rocev2_flow": {"per_qp": {"column_names": ["first_timestamp"]}}}
-            self.assert_refused(server.post("/monitor/metrics", per_qp), 400, "column_names[0]: 'first_timestamp'")
+            per_qp = {"choice": "rocev2_flow", "rocev2_flow": {"per_qp": {"column_names": ["first_packet"]}}}
+            self.assert_refused(server.post("/monitor/metrics", per_qp), 400, "column_names[0]: 'first_packet'")
             self.assertEqual(server.post("/control/action", {})[0], 501)
             self.assert_refused(server.ask("PUT", "/config", {}), 405, "GET, POST and PATCH alone")
             self.assert_refused(server.ask("PATCH", "/control/state", {}), 405, "PATCH is of /config alone")
@@ -233,7 +244,7 @@ class DocumentTest(ServeTest):
         if shutil.which("curl") is None:
             self.skipTest("the document's shell has curl")
         document = (SOURCE / "docs/serve.md").read_text(encoding="utf-8")
-        [text] = [text for text in re.findall(r"```sh\n(.*?)```", document, re.DOTALL) if "flow.json" in text]
+        [text] = [text for text in re.findall(r"```sh\n(.*?)```", document, re.DOTALL) if "$url/config" in text]
         flow = otg(captures=[{"name": "c", "port_names": ["b"], "packet_size": 64}])
         (self.folder / "flow.json").write_text(json.dumps(flow), encoding="utf-8")
         with self.serve("--grpc", "none") as server:
@@ -314,6 +325,20 @@ run: {deadline: 60s}
             self.assertEqual([run["id"] for run in server.get("/rankwire/runs")[1]["runs"]], listed[1:])
 
 
+    def test_runs_go_on_beside_each_other(self):
+        with self.serve("--grpc", "none", "--runs", "2") as server:
+            runs = [server.post("/rankwire/runs", otg())[1]["id"] for _ in range(3)]
+            deadline = time.monotonic() + PATIENCE
+            while (states := [server.get(f"/rankwire/runs/{run}")[1]["state"] for run in runs]) != ["running", "running", "queued"]:
+                self.assertLess(time.monotonic(), deadline, states)
+                time.sleep(0.1)
+            self.assertEqual(server.post("/config", otg())[0], 200)
+            self.assert_refused(server.post("/control/state", transmit("start")), 409, f"run {runs[0]} goes on")
+            for run in reversed(runs):
+                self.assertEqual(server.post(f"/rankwire/runs/{run}/stop", b"")[0], 200)
+            self.assertEqual([server.wait(run).get("verdict") for run in runs], ["interrupted", "interrupted", None])
+
+
 class AccessTest(ServeTest):
     def test_token_limits_and_one_server_a_folder(self):
         token = self.folder / "token"
@@ -322,6 +347,10 @@ class AccessTest(ServeTest):
             self.assertEqual(server.get("/config")[0], 401)
             self.assertEqual(server.ask("GET", "/config", Authorization="Bearer 0123456789abcdeF")[0], 401)
             self.assertEqual(server.ask("GET", "/config", Authorization="Bearer 0123456789abcdef")[0], 200)
+            # Of the user "token", as curl and Python's requests send what stands before @ in an address (RFC 7617).
+            for user, status in (("token", 200), ("", 401)):
+                password = base64.b64encode(f"{user}:0123456789abcdef".encode()).decode()
+                self.assertEqual(server.ask("GET", "/config", Authorization=f"Basic {password}")[0], status)
             digest = hashlib.sha256(b" " * 1001).hexdigest()
             for path in ("/config", f"/rankwire/files/{digest}"):
                 for body, how in ((b" " * 1001, {}), (b"3e9\r\n" + b" " * 1001 + b"\r\n0\r\n\r\n", {"Transfer-Encoding": "chunked"})):

@@ -27,14 +27,19 @@ def interface(name, port, address):
 
 
 def otg(**changes):
-    """Two ports, named against the order of their addresses, and a flow from the second address to the first."""
-    pair = {"choice": "reliable_connection", "reliable_connection": {"dscp": 26, "ecn": "ect_1", "initial_psn": "0"}}
+    """Two ports, named against the order of their addresses, and a flow from the second address to the first.
+
+    With all the defaults that snappi 1.61.0 sends, as it sends them.
+    """
+    connection = {"dscp": 26, "ecn": "ect_1", "initial_psn": "0", "remote_key": "00000000", "source_qp_number": 2,
+                  "udp_source_port": 49152, "virtual_address": "0000000000000000"}  # fmt: skip
+    pair = {"choice": "reliable_connection", "reliable_connection": connection}
     peer = {"name": "peer", "destination_ip_address": "10.0.0.2", "qps": [{"qp_name": "pair", "connection_type": pair}]}
     flow = {"name": "flow", "tx_endpoint": "pair", "rx_endpoint": "b", "message_size": MESSAGE // 1000, "message_size_unit": "kb"}
-    rate = {"choice": "target_line_rate", "target_line_rate": {"value": SHARE, "flows": [flow]}}
+    rate = {"choice": "target_line_rate", "target_line_rate": {"value": str(SHARE), "flows": [flow]}}
     return {
         "ports": [{"name": "a", "location": "ring"}, {"name": "b", "location": "ring"}],
-        "layer1": [{"name": "l1", "port_names": ["a", "b"], "speed": "speed_1_gbps"}],
+        "layer1": [{"name": "l1", "port_names": ["a", "b"], "speed": "speed_1_gbps", "mtu": 1500, "promiscuous": True}],
         "devices": [
             {
                 "name": "from",

@@ -224,6 +224,9 @@ TEST(RoceTransport, LostPacketIsRepairedByOneNak) {
   EXPECT_EQ(pair.a().counters().timeouts, 0u);
   EXPECT_EQ(pair.a().flows()[0].source_end, (RdmaCounters{.packet_seq_err = 1}));
   EXPECT_EQ(pair.b().flows()[0].destination_end, (RdmaCounters{.out_of_sequence = 2}));
+  // One NAK, and an ACK of the last packet.
+  EXPECT_EQ(pair.b().flows()[0].answers, (AnswerCounters{.acks_tx = 1, .naks_tx = 1}));
+  EXPECT_EQ(pair.a().flows()[0].answers, (AnswerCounters{.acks_rx = 1}));
   EXPECT_EQ(pair.a().ports()[0].rdma, pair.a().flows()[0].source_end);
   EXPECT_EQ(pair.b().ports()[0].rdma, pair.b().flows()[0].destination_end);
 }
