@@ -18,7 +18,7 @@ enum class Cause : uint8_t {
   kPaused,             ///< the next station has paused its priority
   kReceiverNotReady,   ///< the receiver asked it to wait (RNR NAK)
   kRecovering,         ///< it sends lost packets again, or waits for the time-out that tells which are lost
-  kPort,               ///< it may send, and other queue pairs or a busy port are first
+  kPort,               ///< it may send, and other queue pairs or a busy port are first, or traffic that is modelled
   kAcknowledgement,    ///< all is sent, acknowledgements are under way
 };
 constexpr size_t kCauses = 8;

@@ -246,6 +246,11 @@ class Transport {
   /// leaves in the same turn. A transport without halves does all in the first.
   virtual size_t receive(Time now, std::span<Event> events) noexcept { return poll(now, events); }
   virtual void send_due([[maybe_unused]] Time now) noexcept {}
+  /// From now on all messages of the connection together have no more than the rate, of all that their frames take on
+  /// the line; 0: nothing holds them any more. A `now` before that of the last turn is as good as that. A transport
+  /// that cannot does nothing.
+  virtual void hold([[maybe_unused]] ConnectionId connection, [[maybe_unused]] Bandwidth rate,
+                    [[maybe_unused]] Time now) noexcept {}
   /// When `poll` next has something to do if nobody posts: not after `now` when it has something to do at once.
   virtual Time next_event() const noexcept = 0;
   /// In virtual time, when nothing outside the transport happens before `limit` but what its ports know already: makes

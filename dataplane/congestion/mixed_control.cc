@@ -11,7 +11,7 @@ bool has_algorithm(const CongestionOptions* options) {
 
 /// Without an algorithm a queue pair has the rate of its line.
 CongestionOptions unhindered(std::span<const Bandwidth> lines) {
-  return {.algorithm = CongestionAlgorithm::kStatic, .rate = std::ranges::max(lines)};
+  return {.algorithm = CongestionAlgorithm::kStatic, .rate = lines.empty() ? Bandwidth() : std::ranges::max(lines)};
 }
 
 }  // namespace
@@ -40,6 +40,10 @@ std::unique_ptr<CongestionControl> make_congestion_control(std::span<const Conge
   }
   if (parts.size() == 1) return std::move(parts.front());
   return std::make_unique<MixedControl>(std::move(parts), std::move(places));
+}
+
+std::unique_ptr<CongestionControl> make_unhindered_control(std::span<const Bandwidth> lines) {
+  return make_congestion_control(unhindered(lines), {}, lines);
 }
 
 }  // namespace rankwire

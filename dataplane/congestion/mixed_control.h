@@ -53,5 +53,7 @@ class MixedControl final : public CongestionControl {
 std::unique_ptr<CongestionControl> make_congestion_control(std::span<const CongestionOptions* const> options,
                                                            const WindowLimits& limits,
                                                            std::span<const Bandwidth> lines);
+/// For queue pairs of which none has an algorithm: each may send at the rate of its line.
+std::unique_ptr<CongestionControl> make_unhindered_control(std::span<const Bandwidth> lines);
 
 }  // namespace rankwire

@@ -26,6 +26,7 @@ bool PacedSenders::offer(uint32_t queue_pair, uint32_t lane, uint32_t in_flight,
   if (flow.state != State::kIdle) return flow.state == State::kQueued;
   flow.next = std::max(flow.next, now);
   flow.left = 0;
+  if (options_.holds != nullptr) options_.holds->resume(queue_pair, now);
   return place(queue_pair, lane, in_flight, now);
 }
 
@@ -34,8 +35,10 @@ bool PacedSenders::place(uint32_t queue_pair, uint32_t lane, uint32_t in_flight,
   Flow& flow = flows_[queue_pair];
   if (window_room(flow, in_flight) == 0) {
     flow.state = State::kIdle;
-  } else if (!is_paced(flow) || flow.left > 0 || flow.next <= now) {
+  } else if (is_due(queue_pair, now)) {
     if (flow.state == State::kWaiting && is_paced(flow)) {
+      // For as long as it was held nothing was late.
+      flow.next = std::max(flow.next, std::min(held_until(queue_pair), now));
       if (const Duration lost = lose(flow, now); lost > Duration()) {
         ++slips_;
         flow.slipped += lost;
@@ -45,15 +48,32 @@ bool PacedSenders::place(uint32_t queue_pair, uint32_t lane, uint32_t in_flight,
     flow.state = State::kQueued;
   } else {
     flow.state = State::kWaiting;
-    wheels_[lane].add(queue_pair, std::min(flow.next, control_->next_update(queue_pair)), now);
+    const bool waits_for_control = is_paced(flow) && flow.left == 0 && flow.next > now;
+    const Time due = waits_for_control ? std::min(flow.next, control_->next_update(queue_pair)) : now;
+    wheels_[lane].add(queue_pair, std::max(due, held_until(queue_pair)), now);
   }
   return flow.state == State::kQueued;
+}
+
+bool PacedSenders::renew(uint32_t queue_pair, uint32_t lane, Time now) noexcept {
+  if (flows_[queue_pair].state != State::kWaiting) return false;
+  wheels_[lane].remove(queue_pair);
+  wheels_[lane].add(queue_pair, now, now);
+  return true;
+}
+
+// By the control's schedule and by what holds it from outside.
+bool PacedSenders::is_due(uint32_t queue_pair, Time now) const noexcept {
+  const Flow& flow = flows_[queue_pair];
+  return (!is_paced(flow) || flow.left > 0 || flow.next <= now) && held_until(queue_pair) <= now;
 }
 
 uint32_t PacedSenders::packets(uint32_t queue_pair, uint32_t in_flight, uint32_t limit, Time now) noexcept {
   look(queue_pair, now);
   Flow& flow = flows_[queue_pair];
   limit = std::min(limit, window_room(flow, in_flight));
+  if (options_.holds != nullptr && options_.holds->is_held(queue_pair))
+    limit = std::min(limit, held_until(queue_pair) <= now ? 1u : 0u);
   if (!is_paced(flow)) return limit;
   if (flow.left == 0 && flow.next <= now) flow.left = options_.burst;
   return std::min(limit, flow.left);
@@ -62,6 +82,7 @@ uint32_t PacedSenders::packets(uint32_t queue_pair, uint32_t in_flight, uint32_t
 void PacedSenders::sent(uint32_t queue_pair, uint32_t packets, Bytes on_line, Time now) noexcept {
   Flow& flow = flows_[queue_pair];
   control_->sent(queue_pair, now, on_line);
+  if (options_.holds != nullptr) options_.holds->sent(queue_pair, on_line, now);
   if (!is_paced(flow)) {
     flow.next = now;
     flow.left = 0;

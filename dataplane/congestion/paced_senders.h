@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "dataplane/congestion/allowance_series.h"
 #include "dataplane/congestion/control.h"
+#include "dataplane/congestion/rate_holds.h"
 #include "dataplane/congestion/timing_wheel.h"
 
 namespace rankwire {
@@ -21,6 +22,7 @@ struct PacingOptions {
   uint32_t burst = 1;                 ///< packets sent one behind the other below line rate, >= 1
   Duration catch_up;                  ///< how far behind its schedule a queue pair may be and still catch up, >= 0
   AllowanceSeries* series = nullptr;  ///< is told what changes; borrowed
+  RateHolds* holds = nullptr;         ///< rates from outside, which hold beside those of the control; borrowed
 };
 
 /// Holds the queue pairs of a transport to what their congestion control allows. One that may send is queued for its
@@ -31,6 +33,9 @@ struct PacingOptions {
 /// caller looks too late at one whose time has come, and is displaced when one that is queued does not get its turn:
 /// then others, or a pause, have the line. While a queue pair has nothing to send, or its window is closed, no credit
 /// adds up. A rate that changes during a wait stretches or shortens what is left of it.
+///
+/// Who is held from outside (RateHolds) sends a packet at a time, when both schedules let it, and waits in the same
+/// wheel.
 ///
 /// `lane` is an index, always the same of a queue pair. No allocation after construction; one thread.
 class PacedSenders {
@@ -50,6 +55,8 @@ class PacedSenders {
   bool offer(uint32_t queue_pair, uint32_t lane, uint32_t in_flight, Time now) noexcept;
   /// The same when its turn has ended or `take` returned it: it is not queued.
   bool place(uint32_t queue_pair, uint32_t lane, uint32_t in_flight, Time now) noexcept;
+  /// Its hold lets it send sooner than before. Whether it waits, and is to be looked at now: `take` returns it.
+  bool renew(uint32_t queue_pair, uint32_t lane, Time now) noexcept;
   /// It is not queued, and has nothing to send.
   void rest(uint32_t queue_pair) noexcept { flows_[queue_pair].state = State::kIdle; }
 
@@ -62,6 +69,11 @@ class PacedSenders {
   uint32_t take(uint32_t lane, Time now) noexcept;
   /// Whether it waits for its turn, neither for its time nor for its window.
   bool is_queued(uint32_t queue_pair) const noexcept { return flows_[queue_pair].state == State::kQueued; }
+  /// Whether it waits for its time by what holds it from outside, and not by its congestion control.
+  bool waits_for_hold(uint32_t queue_pair) const noexcept {
+    const Flow& flow = flows_[queue_pair];
+    return flow.state == State::kWaiting && held_until(queue_pair) > (is_paced(flow) ? flow.next : Time::long_ago());
+  }
   /// When `take` next returns one.
   Time next_event(uint32_t lane) const noexcept { return wheels_[lane].next(); }
 
@@ -94,6 +106,10 @@ class PacedSenders {
   };
 
   static bool is_paced(const Flow& flow) noexcept { return flow.allowance.rate < flow.line; }
+  Time held_until(uint32_t queue_pair) const noexcept {
+    return options_.holds == nullptr ? Time::long_ago() : options_.holds->next(queue_pair);
+  }
+  bool is_due(uint32_t queue_pair, Time now) const noexcept;
   void look(uint32_t queue_pair, Time now) noexcept;
   Duration lose(Flow& flow, Time now) const noexcept;
   uint32_t window_room(const Flow& flow, uint32_t in_flight) const noexcept;

@@ -13,6 +13,16 @@ void TimingWheel::add(uint32_t index, Time due, Time now) noexcept {
   put(index);
 }
 
+void TimingWheel::remove(uint32_t index) noexcept {
+  const uint32_t slot = places_[index].slot;
+  List& list = slot == kNone ? due_ : slots_[slot].list;
+  uint32_t before = kNone;
+  for (uint32_t at = list.head; at != index; at = places_[at].next) before = at;
+  (before == kNone ? list.head : places_[before].next) = places_[index].next;
+  if (list.tail == index) list.tail = before;
+  if (slot != kNone && list.head == kNone) clear(slot);
+}
+
 uint32_t TimingWheel::take(Time now) noexcept {
   while (due_.head == kNone && occupied_words_ != 0) {
     const uint32_t slot = first_slot();
@@ -58,22 +68,28 @@ void TimingWheel::put(uint32_t index) noexcept {
   const int64_t at = std::clamp(wanted, current_, last);
   const auto slot = static_cast<uint32_t>(at & kMask);
   append(slots_[slot].list, index);
+  places_[index].slot = slot;
   slots_[slot].earliest = std::min(slots_[slot].earliest, wanted > last ? Time(last * kSlot.ps) : due);
   occupied_[slot / 64] |= uint64_t{1} << slot % 64;
   occupied_words_ |= uint64_t{1} << slot / 64;
+}
+
+void TimingWheel::clear(uint32_t slot) noexcept {
+  slots_[slot] = Slot();
+  occupied_[slot / 64] &= ~(uint64_t{1} << slot % 64);
+  if (occupied_[slot / 64] == 0) occupied_words_ &= ~(uint64_t{1} << slot / 64);
 }
 
 // The earliest slot: what is due there becomes so, the others find their places anew.
 void TimingWheel::sort_out(uint32_t slot, Time now) noexcept {
   current_ += static_cast<int64_t>((slot - static_cast<uint64_t>(current_)) & kMask);
   uint32_t index = slots_[slot].list.head;
-  slots_[slot] = Slot();
-  occupied_[slot / 64] &= ~(uint64_t{1} << slot % 64);
-  if (occupied_[slot / 64] == 0) occupied_words_ &= ~(uint64_t{1} << slot / 64);
+  clear(slot);
   while (index != kNone) {
     const uint32_t next = places_[index].next;
     if (places_[index].due <= now) {
       append(due_, index);
+      places_[index].slot = kNone;
     } else {
       put(index);
     }

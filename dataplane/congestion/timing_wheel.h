@@ -15,7 +15,8 @@ namespace rankwire {
 /// empty (Varghese and Lauck 1987, scheme 6; for pacing: Saeed et al., Carousel, SIGCOMM 2017). Adding and finding the
 /// earliest take constant time; taking those of a slot takes time in proportion to them. Slots only sort: times are
 /// exact, and nothing leaves before its time. What is due beyond the wheel's span is looked at again whenever the span
-/// has passed. No allocation after construction; one thread.
+/// has passed. Removing one takes time in proportion to those of its slot. No allocation after construction; one
+/// thread.
 class TimingWheel {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -23,10 +24,11 @@ class TimingWheel {
   static constexpr Duration kSlot = Duration(int64_t{1} << 20);  ///< 1.05 us
   static constexpr Duration kSpan = kSlot * (kSlots - 1);        ///< 4.3 ms
 
-  /// When an index is due, and what is behind it in its list.
+  /// When an index is due, what is behind it in its list, and which list that is.
   struct Place {
     Time due;
     uint32_t next = kNone;
+    uint32_t slot = kNone;  ///< kNone: what is due already
   };
 
   /// `places`, by index, are borrowed. Wheels may share them as long as no index is in two of them.
@@ -34,6 +36,8 @@ class TimingWheel {
 
   /// The index is not in the wheel. `now` never decreases; a time before it is as good as `now`.
   void add(uint32_t index, Time due, Time now) noexcept;
+  /// The index, which is in the wheel, is so no more. `next` may tell of a time that was its.
+  void remove(uint32_t index) noexcept;
   /// Takes out an index whose time is not after `now`, or returns kNone. Indexes that have become due since the last
   /// look leave by slot, and within a slot in the order in which they came.
   uint32_t take(Time now) noexcept;
@@ -57,6 +61,7 @@ class TimingWheel {
   static int64_t tick(Time time) noexcept { return time.ps / kSlot.ps - (time.ps % kSlot.ps < 0); }
   uint32_t first_slot() const noexcept;
   void append(List& list, uint32_t index) noexcept;
+  void clear(uint32_t slot) noexcept;
   void put(uint32_t index) noexcept;
   void sort_out(uint32_t slot, Time now) noexcept;
 

@@ -27,6 +27,9 @@ class ImpairmentTransport final : public Transport {
   size_t poll(Time now, std::span<Event> events) noexcept override;
   size_t receive(Time now, std::span<Event> events) noexcept override;
   void send_due(Time now) noexcept override { inner_->send_due(now); }
+  void hold(ConnectionId connection, Bandwidth rate, Time now) noexcept override {
+    inner_->hold(connection, rate, now);
+  }
   Time next_event() const noexcept override { return inner_->next_event(); }
   uint64_t activity() const noexcept override { return inner_->activity(); }
   TransportCounters counters() const override;

@@ -11,7 +11,10 @@ Cause CauseWatch::cause_of(uint32_t queue_pair) const noexcept {
   if (requester.holds() & Requester::kReceiverNotReady) return Cause::kReceiverNotReady;
   if (requester.next_psn() != requester.end_psn()) return Cause::kRecovering;
   if (requester.can_send(reliable_))
-    return paced_ != nullptr && !paced_->is_queued(queue_pair) ? Cause::kCongestionControl : Cause::kPort;
+    // Held from outside is as if others, which no wire carries, had the line.
+    return paced_ != nullptr && !paced_->is_queued(queue_pair) && !paced_->waits_for_hold(queue_pair)
+               ? Cause::kCongestionControl
+               : Cause::kPort;
   return requester.holds() & Requester::kNothingToSend ? Cause::kAcknowledgement : Cause::kWindow;
 }
 

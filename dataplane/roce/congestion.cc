@@ -40,8 +40,8 @@ std::vector<uint32_t> notification_groups(NotificationScope scope, const QueuePa
 }  // namespace
 
 std::unique_ptr<PacedSenders> make_paced_senders(const RoceOptions& options, const ReliableOptions& reliable,
-                                                 const TransportPlan& plan, const QueuePairs& pairs,
-                                                 const Lanes& lanes) {
+                                                 const TransportPlan& plan, const QueuePairs& pairs, const Lanes& lanes,
+                                                 RateHolds* holds) {
   std::vector<Bandwidth> lines;
   std::vector<const CongestionOptions*> of_queue_pairs;
   for (const QueuePairEnd& end : pairs.ends) {
@@ -50,14 +50,16 @@ std::unique_ptr<PacedSenders> make_paced_senders(const RoceOptions& options, con
   }
   const WindowLimits limits{.packet = Bytes(options.mtu), .largest = Bytes(int64_t{reliable.window} * options.mtu)};
   auto control = make_congestion_control(of_queue_pairs, limits, lines);
+  const bool has_series = control && options.rates != nullptr;
+  if (!control && holds != nullptr) control = make_unhindered_control(lines);
   if (!control) return nullptr;
-  return std::make_unique<PacedSenders>(
-      std::move(control),
-      PacingOptions{.mtu = options.mtu,
-                    .burst = options.congestion.burst,
-                    .catch_up = options.catch_up,
-                    .series = options.rates != nullptr ? &options.rates->allowances : nullptr},
-      lines, lanes.size());
+  return std::make_unique<PacedSenders>(std::move(control),
+                                        PacingOptions{.mtu = options.mtu,
+                                                      .burst = options.congestion.burst,
+                                                      .catch_up = options.catch_up,
+                                                      .series = has_series ? &options.rates->allowances : nullptr,
+                                                      .holds = holds},
+                                        lines, lanes.size());
 }
 
 std::unique_ptr<MarkResponder> make_mark_responder(const RoceOptions& options, const QueuePairs& pairs,

@@ -38,6 +38,12 @@ void check_read_size(const RoceOptions& options, const Connection& connection) {
 
 }  // namespace
 
+bool has_congestion_control(const RoceOptions& options) {
+  const auto has = [](const CongestionOptions& of) { return of.algorithm != CongestionAlgorithm::kNone; };
+  return has(options.congestion) ||
+         std::ranges::any_of(options.congestion_exceptions, has, &CongestionException::options);
+}
+
 bool follows_acknowledgements(const RoceOptions& options) {
   return follows_acknowledgements(options.congestion) ||
          std::ranges::any_of(options.congestion_exceptions, [](const CongestionException& exception) {

@@ -127,6 +127,9 @@ struct RoceOptions {
   std::span<PortTally> tally;
   /// Is told what passes over time; borrowed. Null: nobody wants to know.
   RateSeries* rates = nullptr;
+  /// Whether connections may be held to rates from outside (Transport::hold). Then packets take the way of those that
+  /// congestion control paces.
+  bool held = false;
 };
 
 /// What a port does about PFC and PAUSE frames.
@@ -154,6 +157,9 @@ PrioritySet priority_of(const Marking& marking, bool tagged, const std::optional
 
 /// Whether any of the algorithms follows acknowledgements.
 bool follows_acknowledgements(const RoceOptions& options);
+
+/// Whether any queue pair has an algorithm.
+bool has_congestion_control(const RoceOptions& options);
 
 /// Throws Error(kInput) naming the first value out of its range.
 void check_options(const RoceOptions& options);

@@ -27,12 +27,14 @@ RoceParts::RoceParts(const RoceOptions& options, std::span<const PortBinding> bi
       deadlines(pairs.size()),
       accounts(options.causes == CauseRecording::kOn ? CauseAccounts(pairs.size(), room.transfers, room.messages)
                                                      : CauseAccounts()),
-      paced(make_paced_senders(options, reliable, plan, pairs, lanes)),
+      held(make_rate_holds(options, pairs)),
+      paced(make_paced_senders(options, reliable, plan, pairs, lanes, held.get())),
       marks(make_mark_responder(options, pairs, lanes)),
       counters(pairs.size(), paced || marks, options.verb == DataVerb::kRead),
       outbound(reliable, room, pairs.size()),
       early(options.out_of_order > 0 ? std::make_unique<EarlyPackets>(pairs.size(), lanes.size(), options.out_of_order)
                                      : nullptr),
+      holds(held ? std::make_unique<ConnectionHolds>(options, pairs, watch, *held, *paced) : nullptr),
       causes(reliable, pairs, lanes, paced.get(), accounts),
       order(reliable, pairs, lanes, watch, paced.get(), causes, counters),
       deliveries(options, pairs, counters, room.assembled),
@@ -66,7 +68,7 @@ size_t RoceParts::queue_pair_bytes() const noexcept {
   if (pairs.size() == 0) return 0;
   const size_t each = RequesterDeadlines::kBytesEach + accounts.bytes_each() + (early ? EarlyPackets::kBytesEach : 0);
   return pairs.bytes() + lanes.bytes() + counters.bytes() + hops.bytes() + outbound.bytes() +
-         (paced ? paced->bytes() : 0) + pairs.size() * each;
+         (paced ? paced->bytes() : 0) + (held ? held->bytes() : 0) + pairs.size() * each;
 }
 
 }  // namespace rankwire

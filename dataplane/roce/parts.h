@@ -6,6 +6,7 @@
 
 #include "base/transport.h"
 #include "dataplane/congestion/paced_senders.h"
+#include "dataplane/congestion/rate_holds.h"
 #include "dataplane/ports/doorbells.h"
 #include "dataplane/protocol/queue_pair.h"
 #include "dataplane/roce/answer_receiver.h"
@@ -13,6 +14,7 @@
 #include "dataplane/roce/cause_accounts.h"
 #include "dataplane/roce/cause_watch.h"
 #include "dataplane/roce/connection_describer.h"
+#include "dataplane/roce/connection_holds.h"
 #include "dataplane/roce/deliveries.h"
 #include "dataplane/roce/early_packets.h"
 #include "dataplane/roce/frame_receiver.h"
@@ -77,11 +79,14 @@ struct alignas(64) RoceParts {
   NextHopLinks hops;  ///< with NeighbourMode::kResolve
   RequesterDeadlines deadlines;
   CauseAccounts accounts;                ///< with CauseRecording::kOn
-  std::unique_ptr<PacedSenders> paced;   ///< with congestion control
+  std::unique_ptr<RateHolds> held;       ///< where connections may be held to rates from outside
+  std::unique_ptr<PacedSenders> paced;   ///< with congestion control, or `held`
   std::unique_ptr<MarkResponder> marks;  ///< where marked packets are answered
   RoceCounters counters;
   OutboundMessages outbound;
   std::unique_ptr<EarlyPackets> early;  ///< with RoceOptions::out_of_order
+
+  std::unique_ptr<ConnectionHolds> holds;  ///< with `held`
 
   // What follows from a change of a queue pair.
   CauseWatch causes;

@@ -31,7 +31,7 @@ void RoceTransport::begin_rates() {
   uint32_t ports = 0;
   for (const PortBinding& binding : bindings_) ports = std::max(ports, binding.id.value + 1);
   options_.rates->ports.begin(ports);
-  options_.rates->allowances.begin(parts_->paced ? pairs.size() : 0);
+  options_.rates->allowances.begin(has_congestion_control(options_) ? pairs.size() : 0);
   options_.rates->senders.clear();
   for (const QueuePairEnd& end : pairs.ends)
     options_.rates->senders.push_back({end.outbound.valid() ? end.outbound : end.connection, end.member});
@@ -76,6 +76,10 @@ size_t RoceTransport::receive(Time now, std::span<Event> events) noexcept {
 
 void RoceTransport::send_due(Time now) noexcept {
   parts_->loop.transmit(now);
+}
+
+void RoceTransport::hold(ConnectionId connection, Bandwidth rate, Time now) noexcept {
+  if (parts_->holds) parts_->holds->hold(connection, rate, std::max(now, parts_->loop.now()));
 }
 
 size_t RoceTransport::report(Time now, std::span<Event> events) noexcept {

@@ -47,6 +47,7 @@ class RoceTransport final : public Transport {
   size_t poll(Time now, std::span<Event> events) noexcept override;
   size_t receive(Time now, std::span<Event> events) noexcept override;
   void send_due(Time now) noexcept override;
+  void hold(ConnectionId connection, Bandwidth rate, Time now) noexcept override;  ///< with RoceOptions::held
   Time next_event() const noexcept override;
   Time run_ahead(Time limit) noexcept override;  ///< with bells; without, nothing
   uint64_t activity() const noexcept override;

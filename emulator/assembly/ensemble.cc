@@ -17,6 +17,16 @@ uint64_t least_member_work(const Setup& setup) {
   return (planned_operations(setup.config, setup.workload) + traffic.messages) * NetworkModel::kWorkOfMessage;
 }
 
+namespace {
+
+/// Such a hybrid run keeps the symmetry of the single run. Few messages on wires are enough to end that.
+bool has_nothing_on_wires(const Setup& setup) {
+  return setup.config.hybrid && std::ranges::none_of(setup.plan.transport.connections,
+                                                     [](const Connection& c) { return c.path == Path::kWire; });
+}
+
+}  // namespace
+
 uint32_t ensemble_members(const Setup& setup) {
   const SimulationConfig& simulation = setup.config.simulation;
   if (simulation.ensemble) return *simulation.ensemble;
@@ -25,8 +35,7 @@ uint32_t ensemble_members(const Setup& setup) {
       simulation.fidelity, [](SimulationFidelity model) { return model != SimulationFidelity::kTwin; });
   const bool is_flow = reference != simulation.fidelity.end() && *reference == SimulationFidelity::kFlow;
   // Background traffic goes on as long as the jobs do, so the plan does not say how much there is.
-  // What is modelled of a run of which a part is on wires keeps the symmetry of the single run.
-  if (!is_flow || !setup.background.empty() || setup.config.hybrid) return 0;
+  if (!is_flow || !setup.background.empty() || has_nothing_on_wires(setup)) return 0;
   return least_member_work(setup) > kAutoWork / kFewestAutoMembers ? 0 : kAutoMembers;
 }
 

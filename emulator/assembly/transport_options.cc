@@ -263,6 +263,7 @@ RoceOptions roce_options(const Setup& setup) {
       t.receive_check == ReceiveCheckName::kWholeFrame ? ReceiveCheck::kWholeFrame : ReceiveCheck::kHeaderAndTrailer;
   options.payload = t.checking ? PayloadMode::kChecking : PayloadMode::kPattern;
   options.catch_up = t.catch_up;
+  options.held = setup.is_hybrid();
   options.seed = config.seed;
   options.causes = config.record_causes ? CauseRecording::kOn : CauseRecording::kOff;
   return options;

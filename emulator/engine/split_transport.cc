@@ -6,13 +6,14 @@
 namespace rankwire {
 
 SplitTransport::SplitTransport(std::unique_ptr<Transport> wire, std::unique_ptr<Transport> local, LinkLoads* loads)
-    : wire_(std::move(wire)), local_(std::move(local)), loads_(loads) {}
+    : wire_(std::move(wire)), local_(std::move(local)), loads_(loads), senders_(*wire_) {}
 
 std::vector<EndPoint> SplitTransport::prepare(const TransportPlan& plan) {
   path_.reserve(plan.connections.size());
   for (const Connection& c : plan.connections) path_.push_back(c.path);
   if (loads_ != nullptr)
     for (const Connection& c : plan.connections) is_load_.push_back(c.path == Path::kWire && !c.control);
+  if (loads_ != nullptr) loads_->hold_loads(senders_);
   std::vector<EndPoint> ends = wire_->prepare(plan);
   std::vector<EndPoint> local = local_->prepare(plan);
   std::erase_if(ends, [&](const EndPoint& e) { return !is_on_wire(e.connection); });
@@ -44,6 +45,7 @@ size_t SplitTransport::post(Time now, std::span<const Message> messages) noexcep
     while (end < messages.size() && &of(messages[end].connection) == &transport) ++end;
     const std::span<const Message> part = messages.subspan(taken, end - taken);
     taken += &transport == wire_.get() ? post_to_wire(now, part) : transport.post(now, part);
+    unsettled_ = loads_ != nullptr;
     if (taken < end) break;
   }
   return taken;
@@ -66,7 +68,12 @@ void SplitTransport::note_ends(Time now, std::span<const Event> events) noexcept
   }
 }
 
+void SplitTransport::settle(Time now) noexcept {
+  if (std::exchange(unsettled_, false)) loads_->settle(now);
+}
+
 size_t SplitTransport::poll(Time now, std::span<Event> events) noexcept {
+  settle(now);
   const size_t n = wire_->poll(now, events);
   note_ends(now, events.first(n));
   return n + local_->poll(now, events.subspan(n));
@@ -85,6 +92,7 @@ void SplitTransport::Model::tend(Time now) noexcept {
 }
 
 void SplitTransport::send_due(Time now) noexcept {
+  settle(now);
   wire_->send_due(now);
   local_->send_due(now);
 }

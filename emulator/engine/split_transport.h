@@ -14,7 +14,8 @@ namespace rankwire {
 ///
 /// With `loads`, which is `local`'s, part of the network is modelled: it is told which messages are under way on the
 /// wire, but for control messages, from when they are posted until their source hears that they have arrived or failed;
-/// and the model is a `modelled_part`, so that what it carries is on time however late the loop is.
+/// and the model is a `modelled_part`, so that what it carries is on time however late the loop is. The wire is told
+/// how fast the model lets it carry them, before it sends what was posted.
 class SplitTransport final : public Transport {
  public:
   SplitTransport(std::unique_ptr<Transport> wire, std::unique_ptr<Transport> local, LinkLoads* loads = nullptr);
@@ -51,15 +52,28 @@ class SplitTransport final : public Transport {
    private:
     SplitTransport& whole_;
   };
+  class Senders final : public HeldSenders {
+   public:
+    explicit Senders(Transport& wire) : wire_(wire) {}
+    void hold(ConnectionId connection, Bandwidth rate, Time now) noexcept override {
+      wire_.hold(connection, rate, now);
+    }
+
+   private:
+    Transport& wire_;
+  };
 
   bool is_on_wire(ConnectionId connection) const noexcept { return path_[connection.value] == Path::kWire; }
   Transport& of(ConnectionId connection) const noexcept { return is_on_wire(connection) ? *wire_ : *local_; }
   size_t post_to_wire(Time now, std::span<const Message> messages) noexcept;
   void note_ends(Time now, std::span<const Event> events) noexcept;
+  void settle(Time now) noexcept;
 
   std::unique_ptr<Transport> wire_, local_;
   LinkLoads* const loads_;
   Model model_{*this};
+  Senders senders_;
+  bool unsettled_ = false;             // the wire has not been told what follows from what was posted
   std::vector<Path> path_;             // by connection
   std::vector<uint8_t> is_load_;       // by connection, with `loads_`: whether it is told of its messages
   Time wire_time_ = Time::long_ago();  // the latest that the wire was told

@@ -125,6 +125,11 @@ void TransportGroup::send_due(Time now) noexcept {
     if (!is_connecting(i)) parts_[i].transport->send_due(now);
 }
 
+void TransportGroup::hold(ConnectionId connection, Bandwidth rate, Time now) noexcept {
+  const uint32_t part = routes_[connection.value].source;
+  if (!is_connecting(part)) parts_[part].transport->hold(connection, rate, now);
+}
+
 Time TransportGroup::next_event() const noexcept {
   Time next = Time::never();
   for (size_t i = 0; i < parts_.size(); ++i) {

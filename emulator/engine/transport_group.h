@@ -53,6 +53,7 @@ class TransportGroup final : public Transport {
   size_t poll(Time now, std::span<Event> events) noexcept override;
   size_t receive(Time now, std::span<Event> events) noexcept override;
   void send_due(Time now) noexcept override;
+  void hold(ConnectionId connection, Bandwidth rate, Time now) noexcept override;
   Time next_event() const noexcept override;
   uint64_t activity() const noexcept override;
   TransportCounters counters() const override;

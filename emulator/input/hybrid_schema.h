@@ -9,6 +9,7 @@ namespace rankwire {
 template <class Visitor>
 void describe_hybrid(Visitor& visit, HybridConfig& hybrid) {
   visit.list("wired", hybrid.wired, Integer<uint32_t>{0, 65'535});
+  visit.field("rate", hybrid.rate, Or{"none", Rate{}});
 }
 
 }  // namespace rankwire

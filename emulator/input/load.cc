@@ -3,6 +3,7 @@
 
 #include "emulator/input/config.h"
 #include "emulator/input/fabric_topology.h"
+#include "emulator/input/hybrid_ports.h"
 #include "emulator/input/job_choices.h"
 #include "emulator/input/reader.h"
 #include "emulator/input/schema.h"
@@ -139,9 +140,19 @@ void move_switch_of_workers(Tree& root) {
   device.entries.push_back({.key = "core", .origin = core.origin, .value = core});
 }
 
+/// `dilation: 8` is its factor.
+void expand_dilation(Tree& root) {
+  Tree* dilation = root.find("dilation");
+  if (dilation == nullptr || dilation->kind != Tree::Kind::kScalar) return;
+  const Tree factor = *dilation;
+  *dilation = {.kind = Tree::Kind::kMap, .origin = factor.origin, .text = {}, .items = {}, .entries = {}};
+  dilation->entries.push_back({.key = "factor", .origin = factor.origin, .value = factor});
+}
+
 /// Writes out what stands in short where the setting reaches into it.
 void expand_for(std::string_view setting, Tree& root) {
   if (setting.starts_with("ports[")) expand_ports(root);
+  if (setting.starts_with("dilation.")) expand_dilation(root);
   if (setting.starts_with("workload.generate.") || setting.starts_with("jobs[")) include_descriptions(root);
 }
 
@@ -192,6 +203,8 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   include_descriptions(root);
   expand_presets(root);
   expand_ports(root);
+  write_out_modelled_ports(root, kMostPorts);
+  expand_dilation(root);
   move_switch_of_workers(root);
 
   RunConfig config;

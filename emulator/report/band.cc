@@ -92,11 +92,11 @@ std::string missing_band_text(const RunReader& record) {
   if (configured(record) != "auto" || !has_flow_reference(record)) return {};
   static constexpr const char* kAllTheSame = "; simulation.ensemble says how often it is repeated all the same";
   const auto none = [](const char* why) { return fmt::format("none: {}{}", why, kAllTheSame); };
-  if (!hybrid_json(record).is_null())
-    return none("what is modelled beside ranks on wires keeps the symmetry of the single run");
+  const RecordedRun* const run = record.emulated();
+  if (read_hybrid(record) && run != nullptr && run->end.bytes_wire.count == 0)
+    return none("nothing is on wires, and what is modelled keeps the symmetry of the single run");
   if (!record.background().empty()) return none("traffic in the background goes on as long as the jobs do");
-  if (const RecordedRun* run = record.emulated(); run != nullptr && run->end.verdict == "interrupted")
-    return "none: the run was stopped before";
+  if (run != nullptr && run->end.verdict == "interrupted") return "none: the run was stopped before";
   return none("the run is too large to be repeated by itself");
 }
 

@@ -64,6 +64,11 @@ std::span<const uint32_t> MaxMin::solve() noexcept {
   return changed_;
 }
 
+bool MaxMin::is_full(uint32_t constraint) const noexcept {
+  const Constraint& c = constraints_[constraint];
+  return c.active > 0 && c.remaining < (c.capacity << kFractionBits) / 1'000'000;
+}
+
 void MaxMin::touch(uint32_t constraint) noexcept {
   if (constraints_[constraint].touched) return;
   constraints_[constraint].touched = true;

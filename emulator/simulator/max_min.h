@@ -51,6 +51,11 @@ class MaxMin {
   /// variables changed. Returns the active variables whose shares changed, valid until the next call of anything.
   std::span<const uint32_t> solve() noexcept;
 
+  /// The constraints that it looked at: shares have changed nowhere else. Valid as long.
+  std::span<const uint32_t> looked_at() const noexcept { return component_; }
+
+  /// As of the last `solve`: whether less than a millionth of its capacity is left.
+  bool is_full(uint32_t constraint) const noexcept;
   /// As of the last `solve`; 0 while inactive.
   int64_t share(uint32_t variable) const noexcept { return shares_[variable]; }
   /// Constraints that all calls of `solve` have looked at.

@@ -191,6 +191,7 @@ void NetworkModel::share_rates() noexcept {
     if (sharing_) sharing_->set_rate(variable, flow.rate, now);
     if (flow.loads == 0) schedule_completion(connection);
   }
+  if (holds_) renew_holds(now);
 }
 
 void NetworkModel::take(const Turn& turn) noexcept {
@@ -205,33 +206,10 @@ void NetworkModel::take(const Turn& turn) noexcept {
   completions_.remove(turn.connection);
   if (before != kNone) shares_.deactivate(before);
   if (turn.variable != kNone) shares_.activate(turn.variable);
+  if (holds_) turn_holds(turn, before);
   if (sharing_ && before != kNone) sharing_->end(before, turn.at);
   if (sharing_ && turn.variable != kNone) sharing_->begin(turn.variable, turn.at);
   shares_changed_ = turn.at;
-}
-
-void NetworkModel::begin_load(ConnectionId connection, Time now) noexcept {
-  advance(now);
-  const uint32_t number = flow_of(connection);
-  if (number == kNone || flows_[number].loads++ > 0) return;
-  Flow& flow = flows_[number];
-  flow.active = true;
-  flow.updated = now;
-  if (flow.variable == kNone) return;
-  shares_.activate(flow.variable);
-  shares_changed_ = now;
-}
-
-void NetworkModel::end_load(ConnectionId connection, Time now) noexcept {
-  advance(now);
-  const uint32_t number = flow_of(connection);
-  if (number == kNone || --flows_[number].loads > 0) return;
-  Flow& flow = flows_[number];
-  flow.active = false;
-  flow.rate = 0;
-  if (flow.variable == kNone) return;
-  shares_.deactivate(flow.variable);
-  shares_changed_ = now;
 }
 
 void NetworkModel::enqueue(Time now, const Message& message) noexcept {
@@ -274,6 +252,7 @@ void NetworkModel::start(uint32_t connection, Bytes size, Time now) noexcept {
     if (flow.variable == kNone) return;
     shares_.activate(flow.variable);
     if (sharing_) sharing_->begin(flow.variable, now);
+    if (holds_) holds_->begin(ways_[flow.variable].route);
     shares_changed_ = now;
     return;
   }
@@ -318,6 +297,7 @@ void NetworkModel::stop_sharing(uint32_t connection, Time now) noexcept {
   flow.rate = 0;
   shares_.deactivate(flow.variable);
   if (sharing_) sharing_->end(flow.variable, now);
+  if (holds_) holds_->end(ways_[flow.variable].route);
   shares_changed_ = now;
 }
 

@@ -11,6 +11,7 @@
 #include "base/transport.h"
 #include "base/untouched_array.h"
 #include "emulator/simulator/link_sharing.h"
+#include "emulator/simulator/load_holds.h"
 #include "emulator/simulator/max_min.h"
 #include "emulator/simulator/notice_queue.h"
 #include "emulator/simulator/time_heap.h"
@@ -46,7 +47,8 @@ namespace rankwire {
 /// carried.
 ///
 /// A connection may be a load instead: others carry its messages, and while one is under way it takes the fair share
-/// that it would have of the links of its route, however fast it really is.
+/// that it would have of the links of its route, however fast it really is. Who carries them may be held to that share
+/// (LoadHolds).
 ///
 /// `now` never decreases. It may lie far beyond several events (real time): they happen at their own times all the
 /// same. The same calls give the same events. Nothing allocates after `prepare`.
@@ -84,6 +86,8 @@ class NetworkModel final : public Transport, public LinkLoads {
   /// happens.
   void begin_load(ConnectionId connection, Time now) noexcept override;
   void end_load(ConnectionId connection, Time now) noexcept override;
+  void hold_loads(HeldSenders& senders) override;
+  void settle(Time now) noexcept override;
   /// The next end of a transmission, delivery or acknowledgement. After `post`, and after a `poll` that reported
   /// something, it may be the present instant: shares are computed once for all that happens at one time.
   Time next_event() const noexcept override;
@@ -192,6 +196,8 @@ class NetworkModel final : public Transport, public LinkLoads {
   void wait(uint32_t connection, Wait what, Time until, Time now) noexcept;
   void start(uint32_t connection, Bytes size, Time now) noexcept;
   void stop_sharing(uint32_t connection, Time now) noexcept;
+  void renew_holds(Time now) noexcept;
+  void turn_holds(const Turn& turn, uint32_t before) noexcept;
   void complete(uint32_t connection, Time now) noexcept;
   void schedule_completion(uint32_t connection) noexcept;
   const Cost& cost_of(uint32_t connection, Bytes message) noexcept;
@@ -205,6 +211,7 @@ class NetworkModel final : public Transport, public LinkLoads {
   std::vector<Way> ways_;    ///< by variable: each connection's first one, then those that it turns to
   MaxMin shares_;
   std::unique_ptr<LinkSharing> sharing_;   ///< by variable; null: nobody asks
+  std::unique_ptr<LoadHolds> holds_;       ///< null: nobody is held
   Time shares_changed_ = Time::never();    ///< when the active flows changed, if the rates do not reflect it yet
   std::vector<Flow> flows_;                ///< by connection
   std::vector<Port> ports_;                ///< by link; empty: there are neither turns nor acknowledgements

@@ -102,8 +102,12 @@ class KeptLoads final : public LinkLoads {
  public:
   void begin_load(ConnectionId connection, Time now) noexcept override { keep('+', connection, now); }
   void end_load(ConnectionId connection, Time now) noexcept override { keep('-', connection, now); }
+  void hold_loads(HeldSenders&) override { holds = true; }
+  void settle(Time now) noexcept override { settled.push_back(now); }
 
   std::vector<std::string> told;
+  std::vector<Time> settled;
+  bool holds = false;
 
  private:
   void keep(char sign, ConnectionId connection, Time now) {
@@ -144,6 +148,27 @@ TEST(SplitTransport, TellsAModelWhatIsUnderWayOnTheWire) {
   std::array<Event, 8> events;
   EXPECT_EQ(transport.poll(Time(9), events), 4u);
   EXPECT_EQ(loads.told, (std::vector<std::string>{"+0 at 5", "+0 at 5", "-0 at 9", "-0 at 9"}));
+}
+
+/// Before the wire sends what was posted, the model has said how fast it may.
+TEST(SplitTransport, SettlesWhatWasPostedBeforeTheWireSends) {
+  KeptLoads loads;
+  SplitTransport transport(std::make_unique<ScriptedWire>(), std::make_unique<TimedTransport>(Time(50)), &loads);
+  transport.prepare(three_connections());
+  EXPECT_TRUE(loads.holds);
+  std::array<Event, 8> events;
+  transport.poll(Time(1), events);
+  EXPECT_TRUE(loads.settled.empty());
+  for (const uint32_t connection : {0u, 2u}) {
+    const Message message{.connection = ConnectionId(connection)};
+    transport.post(Time(2), {&message, 1});
+  }
+  transport.poll(Time(3), events);
+  const Message message{.connection = ConnectionId(2)};
+  transport.post(Time(4), {&message, 1});
+  transport.send_due(Time(5));
+  transport.send_due(Time(6));
+  EXPECT_EQ(loads.settled, (std::vector<Time>{Time(3), Time(5)}));
 }
 
 /// The wire goes on while the model catches up, and what follows from the model leaves no earlier than that.

@@ -273,6 +273,40 @@ TEST_F(Config, PortsThatNobodyOnAWireStandsBehindNeedNoDevice) {
   for (const size_t p : {0u, 1u, 4u, 5u}) EXPECT_EQ(config.ports[p].device, "");
 }
 
+TEST_F(Config, PortsOfModelledHostsAreMadeAtTheirPlaces) {
+  const RunConfig config = load(
+      "workload: {generate: {layers: 2, data_parallel: 4}}\n"
+      "hosts: {count: 4, npus: 2, nics: 2}\n"
+      "hybrid: {wired: [3, 1], rate: 5Gbps}\n"
+      "ports:\n  - {device: net_null0, rate: 1Gbps}\n  - {device: net_null1, rate: 1Gbps}\n"
+      "  - {name: e, count: 1, device: net_null2, rate: 2Gbps}\n  - {device: net_null3, rate: 2Gbps}\n");
+  ASSERT_EQ(config.ports.size(), 8u);
+  // Hosts 0 .. 3 have two each, of which the first two given are host 1's and the others host 3's.
+  const std::vector<int64_t> gigabits{5, 5, 1, 1, 5, 5, 2, 2};
+  for (size_t p = 0; p < 8; ++p) {
+    EXPECT_EQ(config.ports[p].rate, Bandwidth(gigabits[p] * 1'000'000'000)) << p;
+    EXPECT_EQ(config.ports[p].modelled, gigabits[p] == 5) << p;
+  }
+  EXPECT_EQ(config.ports[4].name, "p4");
+  EXPECT_EQ(config.ports[6].name, "e0");
+  EXPECT_EQ(config.ports[2].device, "net_null0");
+  EXPECT_FALSE(config.hybrid->rate) << "they are written out";
+}
+
+// 6 hosts of 3 ports are more than there are rings, as in the short form of `ports`.
+TEST_F(Config, ManyModelledPortsAreInMemoryAsThoseBesideThem) {
+  const RunConfig config = load(
+      "workload: {generate: {layers: 2, tensor_parallel: 1, data_parallel: 18}}\nhosts: {count: 6, npus: 3, nics: 3}\n"
+      "hybrid: {wired: [0, 1], rate: 5Gbps}\nports: {count: 6}\n");
+  ASSERT_EQ(config.ports.size(), 18u);
+  for (const PortConfig& port : config.ports) EXPECT_EQ(port.device, "memory");
+}
+
+TEST_F(Config, ANumberIsTheFactorOfDilation) {
+  EXPECT_EQ(load(kMinimal, {"dilation=8"}).dilation.factor, 8u);
+  EXPECT_EQ(load(kMinimal, {"dilation=8", "dilation.factor=4"}).dilation.factor, 4u);
+}
+
 TEST_F(Config, SettingsReplaceAddAndRemove) {
   const RunConfig config = load(kMinimal, {"transport.mtu=1024B", "ports[1].rate=1Gbps", "workload.generate=null",
                                            "workload.traces=[x.0.et, x.1.et]", "dut.model=m"});

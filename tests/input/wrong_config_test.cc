@@ -664,6 +664,16 @@ const Mistake kMistakes[] = {
     {"HybridWithAnUnknownHost", "GOODhybrid:\n  wired: [1, 4]\n",
      ":4: hybrid.wired[1]: there is no host 4; there are hosts 0 .. 3"},
     {"HybridWithAHostTwice", "GOODhybrid: {wired: [1, 0, 1]}\n", ":3: hybrid.wired[2]: names host 1 twice"},
+    {"HybridPortsOfUncountedHosts", "GOODhybrid: {wired: 0, rate: 1Gbps}\n",
+     ":3: hybrid.rate: needs 'hosts.count', to know of how many hosts ports are to be made"},
+    {"HybridPortsBesideNone", "GOODhosts: {count: 4}\nhybrid: {wired: [], rate: 1Gbps}\n",
+     ":4: hybrid.rate: makes ports of hosts that are modelled beside those of wired hosts, and there are none of "
+     "these"},
+    {"HybridPortsOfAllHosts", "GOODhosts: {count: 4, nics: 1}\nhybrid: {wired: [0, 1], rate: 1Gbps}\n",
+     ":4: hybrid.rate: 'ports' must have those of the 2 wired hosts alone, 1 of each, and has 4; without 'rate' it has "
+     "those of all hosts"},
+    {"TooManyHybridPorts", "GOODhosts: {count: 1000}\nhybrid: {wired: [0, 1], rate: 1Gbps}\n",
+     ":4: hybrid.rate: 2 ports of each of 1000 hosts are 2000, the most is 1024"},
     {"HybridOfSeveralWorkers", "GOODhybrid: {wired: 0}\nworkers: {count: 2}\n",
      ":4: workers.count: 'hybrid' needs one worker: the model of the links is one"},
     {"HybridOfAnyWorkers", "GOODhybrid: {wired: 0}\nworkers: {count: auto}\n",
@@ -676,6 +686,7 @@ const Mistake kMistakes[] = {
      "workload: {generate: {layers: 2}}\nhybrid: {wired: 0}\nports:\n  - {device: net_null0, on: a}\n"
      "  - {device: net_null1, on: b}\n",
      ":4: ports[0].on: 'hybrid' is of one machine: the model of the links would be on each of several"},
+    {"DilationOfNothing", "GOODdilation: 0\n", ":3: dilation.factor: 0 is outside 1 .. 1000"},
     {"DilatedHybridOfDevices",
      "workload: {generate: {layers: 2}}\nhybrid: {wired: 0}\nports:\n  - {device: net_null0}\n  - {}\n"
      "dilation: {factor: 2}\n",

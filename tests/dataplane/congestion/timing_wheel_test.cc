@@ -103,6 +103,28 @@ TEST(TimingWheel, WheelsThatShareTheirPlacesKeepApart) {
   for (const uint32_t index : {1u, 3u, kNone}) EXPECT_EQ(odd.take(Time() + microseconds(9)), index);
 }
 
+// Of one slot, of slots of their own, beyond the span, and of those that a late look has found due.
+TEST(TimingWheel, WhatIsRemovedDoesNotLeave) {
+  std::vector<TimingWheel::Place> places(8);
+  TimingWheel wheel(places);
+  for (const uint32_t index : {0u, 1u, 2u}) wheel.add(index, Time() + nanoseconds(1 + index), Time());
+  wheel.add(3, Time() + microseconds(50), Time());
+  wheel.add(4, Time() + milliseconds(20), Time());
+  for (const uint32_t index : {2u, 0u, 3u, 4u}) wheel.remove(index);
+  wheel.add(5, Time() + microseconds(70), Time());
+  EXPECT_EQ(wheel.take(Time() + microseconds(1)), 1u);
+  EXPECT_EQ(wheel.take(Time() + microseconds(69)), kNone);
+  wheel.add(6, Time() + microseconds(70), Time() + microseconds(69));
+  wheel.add(7, Time() + microseconds(70), Time() + microseconds(69));
+  EXPECT_EQ(wheel.take(Time() + milliseconds(1)), 5u);
+  wheel.remove(7);
+  wheel.add(7, Time() + milliseconds(2), Time() + milliseconds(1));
+  EXPECT_EQ(wheel.take(Time() + milliseconds(1)), 6u);
+  EXPECT_EQ(wheel.next(), Time() + milliseconds(2));
+  EXPECT_EQ(wheel.take(Time() + milliseconds(2)), 7u);
+  EXPECT_EQ(wheel.next(), Time::never());
+}
+
 // A sorted map is the oracle: at any look the same indexes leave, and `next` is never later than the earliest.
 TEST(TimingWheel, AgreesWithASortedMap) {
   constexpr uint32_t kIndexes = 300;

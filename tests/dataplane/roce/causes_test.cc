@@ -264,6 +264,26 @@ TEST_F(RoceCauses, ARateBelowTheLine) {
   EXPECT_EQ(causes()[Cause::kAcknowledgement], Duration(1'006'880));
 }
 
+// Held from outside it is as if others had the line. Each packet but the last puts the next off by ten line times, of
+// which it has one; at half of the way the rest may go at line rate.
+TEST_F(RoceCauses, AHoldFromOutside) {
+  RoceOptions held = options();
+  held.held = true;
+  start(held);
+  pair_->a().hold(ConnectionId(0), Bandwidth(10'000'000'000), pair_->now());
+  pair_->post(RocePair::message(0, 0, 64 << 10));
+  const Time half = pair_->now() + kMiddle * 10 * 32;
+  run_to(half);
+  pair_->a().hold(ConnectionId(0), Bandwidth(), half);
+  pair_->run_until();
+  EXPECT_EQ(causes().total(), busy());
+  EXPECT_EQ(causes()[Cause::kTransmitting], kMiddle * 64 + Duration(1'280 + 320));
+  EXPECT_EQ(causes()[Cause::kCongestionControl], Duration());
+  // 32 packets and the first's RETH have been waited for, up to the look at half of the way.
+  EXPECT_LE(causes()[Cause::kPort], (kMiddle * 33 + Duration(1'280)) * 9);
+  EXPECT_GE(causes()[Cause::kPort], kMiddle * 31 * 9);
+}
+
 TEST_F(RoceCauses, ALossThatOnlyTheTimeOutRepairs) {
   start(options());
   pair_->port_b().lose(0);
