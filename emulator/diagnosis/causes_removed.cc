@@ -31,10 +31,6 @@ std::vector<uint32_t> counterparts(const Executions& of, const Executions& in) {
   return found;
 }
 
-Duration length(const Executions& executions, uint32_t index) {
-  return executions.at(index).end - executions.release(index).at;
-}
-
 Duration times(Duration time, double by) {
   return Duration(std::llround(static_cast<double>(time.ps) * by));
 }
@@ -46,19 +42,29 @@ class ExtraTimes {
       : emulated_(emulated), extra_(emulated.count()) {
     const std::vector<uint32_t> others = counterparts(emulated, reference);
     for (uint32_t i = 0; i < emulated.count(); ++i)
-      if (others[i] != kNone) extra_[i] = length(emulated, i) - length(reference, others[i]);
+      if (others[i] != kNone) extra_[i] = own_time(emulated, i) - own_time(reference, others[i]);
     find_communication(record);
     split(record, run);
   }
 
   const std::vector<Duration>& all() const { return extra_; }
 
-  /// Adds to `less`, by execution, the part of a cause that is not the generator's, and to `late` what is.
-  void take(GapCause cause, double late, std::vector<Duration>& less, std::vector<Duration>& of_generator) const {
+  /// What takes longer than in the reference for a cause, and is not the generator's, by execution; what is goes to
+  /// `of_generator`.
+  std::vector<Duration> slower(GapCause cause, double late, std::vector<Duration>& of_generator) const {
+    std::vector<Duration> less(extra_.size());
     for (uint32_t i = 0; i < extra_.size(); ++i) {
+      if (extra_[i] <= Duration()) continue;
       const Duration time = of(cause, i), lateness = times(time, late);
-      less[i] += time - lateness, of_generator[i] += lateness;
+      less[i] = time - lateness, of_generator[i] += lateness;
     }
+    return less;
+  }
+
+  /// What was faster was so because others were held up, and is not without that.
+  std::vector<Duration> and_nothing_faster(std::vector<Duration> less) const {
+    for (uint32_t i = 0; i < extra_.size(); ++i) less[i] = extra_[i] < Duration() ? extra_[i] : less[i];
+    return less;
   }
 
  private:
@@ -87,13 +93,15 @@ class ExtraTimes {
       const Executions::Execution& own = emulated_.at(slowest[number]);
       const auto node = nodes.find({own.rank, own.node});
       if (node == nodes.end()) continue;
+      const std::optional<uint32_t> sender = sender_of(emulated_, slowest[number]);
+      const Time begin = sender ? emulated_.at(*sender).start : emulated_.release(slowest[number]).at;
       step_of_meeting[number] = static_cast<uint32_t>(steps_.size());
       steps_.push_back({.node = node->second,
                         .iteration = own.iteration,
                         .execution = slowest[number],
                         .before = {},
-                        .from = emulated_.release(slowest[number]).at,
-                        .to = own.end});
+                        .from = begin,
+                        .to = begin + own_time(emulated_, slowest[number])});
     }
     for (uint32_t i = 0; i < extra_.size(); ++i)
       if (numbers[i] < step_of_meeting.size() && extra_[i] > Duration()) step_of_[i] = step_of_meeting[numbers[i]];
@@ -137,16 +145,19 @@ std::optional<CausesRemoved> remove_causes(const RunReader& record, const Record
   const ExtraTimes extra(record, run, emulated, reference);
   const Replay replay(emulated);
   CausesRemoved result{.all = replay.completion(extra.all()), .without = {}};
+  const Duration recorded = emulated.at(emulated.last()).end - Time();
   std::vector<Duration> of_generator(emulated.count());
-  for (size_t cause = 0; cause < kGapCauses; ++cause) {
-    const auto which = static_cast<GapCause>(cause);
-    if (which == GapCause::kGenerator || !CausesRemoved::is_of_executions(which)) continue;
-    std::vector<Duration> less(emulated.count());
-    extra.take(which, late[cause], less, of_generator);
-    if (is_anything(less)) result.without[cause] = replay.completion(less);
+  const auto replay_without = [&](GapCause cause, std::vector<Duration> less) {
+    if (!is_anything(less)) return;
+    result.without[static_cast<size_t>(cause)] =
+        std::min(recorded, replay.completion(extra.and_nothing_faster(std::move(less))));
+  };
+  for (size_t i = 0; i < kGapCauses; ++i) {
+    const auto cause = static_cast<GapCause>(i);
+    if (cause != GapCause::kGenerator && CausesRemoved::is_of_executions(cause))
+      replay_without(cause, extra.slower(cause, late[i], of_generator));
   }
-  if (is_anything(of_generator))
-    result.without[static_cast<size_t>(GapCause::kGenerator)] = replay.completion(of_generator);
+  replay_without(GapCause::kGenerator, std::move(of_generator));
   return result;
 }
 

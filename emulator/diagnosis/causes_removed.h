@@ -28,6 +28,9 @@ struct CausesRemoved {
 /// More executions are not replayed: their parts are read and kept for all of them, not only along a path.
 inline constexpr uint32_t kMostReplayedExecutions = 500'000;
 
+/// What executions took less time for than in the reference was so because others were held up, and takes as long as
+/// there in every replay; but nothing makes a replay longer than the run.
+///
 /// Splits what every execution of `emulated`, those of `run`, took longer than in the reference, as a waterfall does
 /// with those on the critical path, and replays all executions (Replay) without one of the parts at a time. Of members
 /// of one collective, and of a SEND and its RECV, the one that took most extra time says in which parts. `late` says

@@ -2,11 +2,30 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <ranges>
 
 #include "emulator/diagnosis/execution_moments.h"
 
 namespace rankwire {
+
+std::optional<uint32_t> sender_of(const Executions& executions, uint32_t index) {
+  const NodeMeeting meeting = executions.meeting(index);
+  if (meeting.for_all || !meeting.from.valid() || meeting.from == executions.at(index).rank) return std::nullopt;
+  const std::vector<uint32_t> both = executions.together_with(index);
+  if (both.size() != 2) return std::nullopt;
+  const uint32_t sender = both[0] == index ? both[1] : both[0];
+  // In an old record nodes may meet that do not belong together.
+  const bool was_there = executions.at(sender).start < executions.at(index).end;
+  return was_there ? std::optional(sender) : std::nullopt;
+}
+
+Duration own_time(const Executions& executions, uint32_t index) {
+  const Executions::Execution& own = executions.at(index);
+  const std::optional<uint32_t> sender = sender_of(executions, index);
+  if (!sender) return own.end - executions.release(index).at;
+  return std::min(own.end, executions.at(*sender).end) - executions.at(*sender).start;
+}
 
 Replay::Replay(const Executions& executions) : steps_(executions.count()) {
   note_starts(executions);
@@ -54,22 +73,22 @@ void Replay::note_ends(const Executions& executions) {
     const Executions::Execution& own = executions.at(i);
     const NodeMeeting meeting = executions.meeting(i);
     Step& step = steps_[i];
-    Time release = own.start;
+    step.own = own_time(executions, i);
     step.meeting = numbers[i];
     step.first_other = step.last_other = static_cast<uint32_t>(others_.size());
-    if (meeting.for_all && last_starts[numbers[i]] < own.end) {
+    if (const std::optional<uint32_t> sender = sender_of(executions, i)) {
+      step.sender = *sender;
+      step.behind = own.end - std::max(own.start, executions.at(*sender).start + step.own);
+    } else if (meeting.for_all && last_starts[numbers[i]] < own.end) {
       step.waits_for_all = true;
-      release = last_starts[numbers[i]];
     } else if (meeting.for_all || meeting.from.valid()) {
       for (const uint32_t other : executions.together_with(i)) {
         const Executions::Execution& member = executions.at(other);
         if (other == i || member.start >= own.end || (!meeting.for_all && member.rank != meeting.from)) continue;
         others_.push_back(other);
-        release = std::max(release, member.start);
       }
       step.last_other = static_cast<uint32_t>(others_.size());
     }
-    step.length = own.end - release;
   }
 }
 
@@ -91,7 +110,8 @@ Duration Replay::completion(std::span<const Duration> less) const {
     for (const uint32_t other : std::span(others_).subspan(step.first_other, step.last_other - step.first_other))
       release = std::max(release, starts[other]);
     if (step.waits_for_all) release = std::max(release, of_meeting[step.meeting]);
-    const Time end = release + std::max(Duration(), step.length - less[index]);
+    const Duration own = std::max(Duration(), step.own - less[index]);
+    const Time end = step.sender == kNone ? release + own : std::max(release, starts[step.sender] + own) + step.behind;
     of_rank[step.rank] = std::max(of_rank[step.rank], end);
     if (step.iteration != kNone) of_gate[step.iteration] = std::max(of_gate[step.iteration], end);
     if (step.job != kNone) of_gate[step.job] = std::max(of_gate[step.job], end);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -15,7 +16,10 @@ namespace rankwire::testing {
 /// asked once, so that many ends can be tried.
 class Forwards {
  public:
-  explicit Forwards(const Executions& executions) : steps_(2 * executions.count()) {
+  /// What a RECV waits for: that its SEND has begun, or that the message is there (own_time of replay.h).
+  enum class Receives { kFromStart, kOnArrival };
+  explicit Forwards(const Executions& executions, Receives receives = Receives::kFromStart)
+      : receives_(receives), steps_(2 * executions.count()) {
     for (uint32_t i = 0; i < executions.count(); ++i) note(executions, i);
     put_in_order();
   }
@@ -29,7 +33,7 @@ class Forwards {
     more[late] = by;
     return end_with(more);
   }
-  /// The same when each execution takes so much more from the last start that it waited for.
+  /// The same when each execution takes so much more from the last start that it waited for, or to arrive.
   Time end_with(const std::vector<Duration>& more) const {
     std::vector<Time> at(steps_.size());
     Time last;
@@ -37,7 +41,10 @@ class Forwards {
       const Step& own = steps_[step];
       Time ready = own.begins;
       for (const uint32_t before : own.waits_for) ready = std::max(ready, at[before]);
-      at[step] = ready + std::max(Duration(), own.takes + (step % 2 == 1 ? more[step / 2] : Duration()));
+      const Duration extra = step % 2 == 1 ? more[step / 2] : Duration();
+      at[step] = ready + std::max(Duration(), own.takes + extra);
+      if (own.sender)
+        at[step] = std::max(ready, at[start_of(*own.sender)] + std::max(Duration(), own.arrives + extra)) + own.takes;
       last = std::max(last, at[step]);
     }
     return last;
@@ -49,6 +56,8 @@ class Forwards {
     std::vector<uint32_t> waits_for;
     Time begins;
     Duration takes;
+    std::optional<uint32_t> sender = {};  ///< with Receives::kOnArrival
+    Duration arrives = {};                ///< from the sender's start
   };
   static uint32_t start_of(uint32_t execution) { return 2 * execution; }
   static uint32_t end_of(uint32_t execution) { return 2 * execution + 1; }
@@ -73,6 +82,19 @@ class Forwards {
     end.waits_for.push_back(start_of(i));
     end.takes = own.end - executions.release(i).at;
     const NodeMeeting meeting = executions.meeting(i);
+    const auto both = executions.together_with(i);
+    if (receives_ == Receives::kOnArrival && !meeting.for_all && meeting.from.valid() && meeting.from != own.rank &&
+        both.size() == 2) {
+      const uint32_t sender = both[both[0] == i ? 1 : 0];
+      const Executions::Execution& sends = executions.at(sender);
+      if (sends.start < own.end) {
+        end.sender = sender;
+        end.arrives = std::min(own.end, sends.end) - sends.start;
+        end.takes = own.end - std::max(own.start, sends.start + end.arrives);
+        end.waits_for.push_back(start_of(sender));
+        return;
+      }
+    }
     for (const uint32_t j : executions.together_with(i)) {
       const bool waits = meeting.for_all || executions.at(j).rank == meeting.from;
       if (j != i && waits && executions.at(j).start < own.end) end.waits_for.push_back(start_of(j));
@@ -92,6 +114,7 @@ class Forwards {
     }
   }
 
+  const Receives receives_;
   std::vector<Step> steps_;
   std::vector<uint32_t> order_;
 };

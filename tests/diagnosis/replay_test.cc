@@ -29,7 +29,7 @@ TEST(Replay, IsTheRunWithOtherTimes) {
     const auto executions = Executions::read(record, *record.emulated(), meetings);
     ASSERT_TRUE(executions);
     const Replay replay(*executions);
-    const Forwards forwards(*executions);
+    const Forwards forwards(*executions, Forwards::Receives::kOnArrival);
     const Duration end = executions->at(executions->last()).end - Time();
     std::vector<Duration> less(executions->count());
     EXPECT_EQ(replay.completion(less), end) << "seed " << seed;
