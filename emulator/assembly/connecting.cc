@@ -52,7 +52,8 @@ std::vector<FailureRow> unconnected_rows(const Setup& setup, const Transport& tr
 std::vector<ConnectFailure> connect(const Setup& setup, const Execution& execution, std::span<Device* const> devices,
                                     const std::atomic<bool>& interrupted) {
   Transport& transport = execution.transport;
-  std::vector<EndPoint> ends = transport.prepare(setup.plan.transport);
+  std::vector<EndPoint> ends =
+      transport.prepare(execution.machine != nullptr ? execution.machine->plan() : setup.plan.transport);
   std::function<bool()> others_ready;
   if (execution.machine != nullptr) {
     execution.machine->exchange(ends);

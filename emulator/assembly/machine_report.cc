@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -20,14 +21,19 @@ using Json = nlohmann::ordered_json;
 
 /// FNV-1a of 64 bits: G. Fowler, L. C. Noll, K.-P. Vo, "The FNV Non-Cryptographic Hash Algorithm". It tells files apart
 /// that differ by accident.
+constexpr uint64_t kNoDigest = 0xcbf29ce484222325;
+
+uint64_t digest_of_text(std::string_view text, uint64_t digest = kNoDigest) {
+  for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return digest;
+}
+
 uint64_t digest_of(const std::string& name) {
-  uint64_t digest = 0xcbf29ce484222325;
+  uint64_t digest = kNoDigest;
   std::ifstream file(name, std::ios::binary);
   std::array<char, 65536> block;
-  while (file.read(block.data(), block.size()), file.gcount() > 0) {
-    for (std::streamsize i = 0; i < file.gcount(); ++i)
-      digest = (digest ^ static_cast<unsigned char>(block[static_cast<size_t>(i)])) * 0x100000001b3;
-  }
+  while (file.read(block.data(), block.size()), file.gcount() > 0)
+    digest = digest_of_text({block.data(), static_cast<size_t>(file.gcount())}, digest);
   return digest;
 }
 
@@ -141,15 +147,25 @@ Duration joined_completion(std::span<const std::optional<MachineReport>> reports
   return latest;
 }
 
+// Of hundreds of machines each has a configuration of as many ports: it goes to those alone that have another one.
 void agree_on_setup(Machines& machines, const Setup& setup, const std::string& version) {
   const Json own = identity_of(setup, version);
-  const Json leads = Json::parse(machines.from_leader(own.dump()));
-  std::string differs = leads == own ? "" : difference(leads, own, setup);
-  const std::vector<std::string> all = machines.gather(differs);
-  for (size_t machine = 0; machine < all.size(); ++machine)
-    if (!all[machine].empty())
+  const std::string text = own.dump();
+  const std::string digest = fmt::format("{:016x}", digest_of_text(text));
+  const bool differs = machines.from_leader(digest) != digest;
+  const std::vector<std::string> all = machines.gather(differs ? "differs" : "");
+  std::string differences;
+  if (machines.leads()) {
+    for (uint32_t machine = 1; machine < all.size(); ++machine)
+      machines.send(machine, MachineTag::kOrder, all[machine].empty() ? "" : text);
+  } else if (const std::string leads = machines.take(0, MachineTag::kOrder); !leads.empty()) {
+    differences = difference(Json::parse(leads), own, setup);
+  }
+  const std::vector<std::string> what = machines.gather(differences);
+  for (size_t machine = 0; machine < what.size(); ++machine)
+    if (!what[machine].empty())
       fail_input("machine '{}' differs from '{}': {}", machines.name(static_cast<uint32_t>(machine)),
-                 machines.own_name(), all[machine]);
+                 machines.own_name(), what[machine]);
   machines.from_leader("");
 }
 

@@ -20,6 +20,9 @@ namespace rankwire {
 namespace {
 
 constexpr uint32_t kPings = 200;
+/// Before the run, of half of them each: of hundreds of machines it takes seconds until all have been asked, and by the
+/// second round it is known how clocks drift until the start.
+constexpr int kRounds = 2;
 /// From the word that all start to the start, and for each machine, to which the word is sent one after the other.
 constexpr int64_t kStartDelay = 20'000'000, kStartDelayOfEach = 200'000;  // ns
 constexpr size_t kPiece = size_t{1} << 20;
@@ -36,23 +39,26 @@ MachineRun::MachineRun(const Setup& setup, Machines& machines)
     : setup_(setup),
       machines_(machines),
       shares_(machine_shares(setup, machines.names())),
+      plan_(setup.plan.transport),
       ready_(machines.count()),
       samples_(machines.count()),
       readings_(machines.count()),
       pinged_(machines.count()),
       fits_(machines.count()) {
+  plan_.messages_in_flight = messages_in_flight(setup.plan, ranks());
   if (setup.config.clock.source != "ping") source_.emplace(setup.config.clock.source);
 }
 
-void MachineRun::add_samples(uint32_t machine) {
+void MachineRun::add_samples(uint32_t machine, uint32_t pings) {
   if (machines_.is_gone(machine)) return;
-  for (const ClockSample& sample : machines_.ping(machine, kPings)) samples_[machine].push_back(sample);
+  for (const ClockSample& sample : machines_.ping(machine, pings)) samples_[machine].push_back(sample);
   if (!samples_[machine].empty()) pinged_[machine] = fit_clock(samples_[machine]);
 }
 
 void MachineRun::ping_all() {
   machines_.be_quick(true);
-  for (uint32_t machine = 1; machine < machines_.count(); ++machine) add_samples(machine);
+  for (int round = 0; round < kRounds; ++round)
+    for (uint32_t machine = 1; machine < machines_.count(); ++machine) add_samples(machine, kPings / kRounds);
   machines_.be_quick(false);
   for (uint32_t machine = 1; machine < machines_.count(); ++machine)
     if (samples_[machine].empty()) fail_run("machine '{}' does not answer", machines_.name(machine));
@@ -192,7 +198,7 @@ std::vector<std::optional<MachineReport>> MachineRun::collect(const RunResult& r
   const std::vector<ClockFit> before = fits_;
   machines_.be_quick(true);
   for (uint32_t machine = 1; machine < machines_.count(); ++machine)
-    if (reports[machine]) add_samples(machine);
+    if (reports[machine]) add_samples(machine, kPings);
   machines_.be_quick(false);
   for (uint32_t machine = 1; machine < machines_.count(); ++machine) fit_after_run(machine, reports[machine]);
   for (uint32_t machine = 0; machine < machines_.count(); ++machine) {

@@ -37,6 +37,9 @@ class MachineRun {
   /// By rank: whether this machine has it.
   const std::vector<bool>& ranks() const { return shares_.ranks(own()); }
 
+  /// The set-up's, with room for the messages of these ranks instead of all. As long as this lives.
+  const TransportPlan& plan() const { return plan_; }
+
   /// Throws Error(kRun), everywhere, when the clock of one is not known as well as `clock.max_error` asks, or is not by
   /// `clock.source` what it is by pings.
   void compare_clocks();
@@ -62,7 +65,7 @@ class MachineRun {
 
  private:
   MachineReport report_of(const RunResult& result);
-  void add_samples(uint32_t machine);
+  void add_samples(uint32_t machine, uint32_t pings);
   void ping_all();
   void compare_by_source();
   void require_source(uint32_t machine) const;
@@ -73,6 +76,7 @@ class MachineRun {
   const Setup& setup_;
   Machines& machines_;
   const WorkerShares shares_;
+  TransportPlan plan_;
   std::optional<ClockSource> source_;  // none: pings alone
   MachineClock clock_;
   std::optional<MachineWatch> watch_;

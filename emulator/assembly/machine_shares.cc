@@ -68,4 +68,18 @@ WorkerShares machine_shares(const Setup& setup, std::span<const std::string> mac
   return shares;
 }
 
+uint32_t messages_in_flight(const Plan& plan, const std::vector<bool>& ranks) {
+  std::vector<bool> counted(plan.slot_steps.size());
+  uint64_t sum = 0;
+  for (size_t rank = 0; rank < plan.nodes.size(); ++rank) {
+    if (!ranks[rank]) continue;
+    for (const NodePlan& node : plan.nodes[rank]) {
+      if (node.slot >= counted.size() || counted[node.slot]) continue;
+      counted[node.slot] = true;
+      sum += plan.slot_steps[node.slot];
+    }
+  }
+  return static_cast<uint32_t>(std::min<uint64_t>(sum, plan.transport.messages_in_flight));
+}
+
 }  // namespace rankwire

@@ -25,4 +25,8 @@ void require_machines_can(const RunConfig& config);
 /// interconnect, or those of an emulated host, would be on several machines.
 WorkerShares machine_shares(const Setup& setup, std::span<const std::string> machines);
 
+/// What so many of the ranks, by RankId, send or are sent and what has not ended: a slot of a rank has one operation at
+/// a time, each of whose sends and receives is a step. Never more than the plan has of all ranks.
+uint32_t messages_in_flight(const Plan& plan, const std::vector<bool>& ranks);
+
 }  // namespace rankwire

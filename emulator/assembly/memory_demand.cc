@@ -7,6 +7,7 @@
 #include <bit>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "base/affinity.h"
 #include "base/record.h"
@@ -21,6 +22,7 @@
 #include "emulator/assembly/ensemble.h"
 #include "emulator/assembly/folded_memory.h"
 #include "emulator/assembly/jobs_alone.h"
+#include "emulator/assembly/machine_shares.h"
 #include "emulator/assembly/run_end.h"
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
@@ -72,11 +74,12 @@ Bytes sum_of(const std::vector<const RunMemory*>& runs, Property property) {
   return sum;
 }
 
-/// What a plan has, counted once.
+/// What a plan has, counted once; of several machines what the own one has of it, but for `connections` and what the
+/// plan itself takes, which each knows as a whole.
 struct Counts {
   explicit Counts(const Setup& setup);
 
-  uint64_t connections = 0, wire = 0, local = 0;
+  uint64_t connections = 0, recorded = 0, wire = 0, local = 0;  ///< recorded: those with flows in its record
   uint64_t queue_pair_ends = 0;
   uint64_t wire_messages = 0, local_messages = 0;  ///< an iteration
   uint64_t packets = 0;                            ///< of all iterations, acknowledgements included
@@ -89,7 +92,11 @@ Counts::Counts(const Setup& setup) {
   const TransportPlan& plan = setup.plan.transport;
   const uint64_t mtu = setup.config.transport.mtu.value_or(kLargestPathMtu);
   connections = plan.connections.size();
+  const auto is_here = [&](NicId nic) { return setup.machine.empty() || setup.is_here(plan.nics[nic.value].port); };
+  const auto has_rank = [&](size_t rank) { return setup.machine.empty() || is_here(setup.placement.nic[rank]); };
   for (const Connection& c : plan.connections) {
+    if (!has_rank(c.source.value) && !has_rank(c.destination.value)) continue;
+    ++recorded;
     if (c.path != Path::kWire) {
       ++local, local_messages += c.messages_per_iteration;
       continue;
@@ -110,15 +117,24 @@ Counts::Counts(const Setup& setup) {
     const auto pairs = static_cast<uint64_t>(std::ranges::count_if(plan.connections, has_ends));
     queue_pair_ends = 2 * pairs * setup.config.transport.queue_pairs;
   } else if (!setup.config.ports.empty()) {
-    queue_pair_ends = count_queue_pairs(plan, setup.config.transport.queue_pairs, [](NicId) { return true; });
+    queue_pair_ends = count_queue_pairs(plan, setup.config.transport.queue_pairs, is_here);
   }
-  for (const RankTrace& rank : setup.workload.ranks) nodes += rank.nodes.size();
+  for (size_t rank = 0; rank < setup.workload.ranks.size(); ++rank)
+    if (has_rank(rank)) nodes += setup.workload.ranks[rank].nodes.size();
   for (const uint32_t of_slot : setup.plan.slot_steps) steps += of_slot;
   slots = setup.plan.slot_steps.size();
   const LeftOut others = left_out(setup);
   nodes += others.nodes;
   edges = setup.plan.edges.size() + others.edges;
   in_flight = plan.messages_in_flight;
+  if (!setup.machine.empty()) {
+    std::vector<bool> ranks;
+    for (size_t rank = 0; rank < setup.workload.ranks.size(); ++rank) ranks.push_back(has_rank(rank));
+    // A folded plan has the nodes of a few ranks: then it is their share, of what is sent and of what is received.
+    const auto own = static_cast<uint64_t>(std::ranges::count(ranks, true));
+    in_flight = setup.workload.folded ? std::min(in_flight, 2 * in_flight * own / std::max<uint64_t>(ranks.size(), 1))
+                                      : messages_in_flight(setup.plan, ranks);
+  }
 }
 
 /// Each worker looks things up in the whole plan; nodes are somebody's.
@@ -145,14 +161,14 @@ uint64_t rows_memory(const Setup& setup, const char* clock) {
 Bytes record_memory(const Setup& setup, const Counts& counts, const char* clock = "virtual") {
   const RunConfig& config = setup.config;
   const bool messages = config.messages != MessageRecording::kNone;
-  const uint64_t flows = counts.connections * config.transport.queue_pairs;
+  const uint64_t flows = counts.recorded * config.transport.queue_pairs;
   uint64_t bytes = kDatabase + rows_memory(setup, clock);
   bytes += std::min<uint64_t>(flows, flows / kFlowParts + 4096) * sizeof(FlowCounters);
   if (!messages) return bytes_of(bytes);
-  const uint64_t known = std::min<uint64_t>(counts.connections, MessageJoin::kMaxFlows);
-  const uint64_t of_flow = counts.connections == 0 ? 0
-                                                   : (counts.wire_messages + counts.local_messages) *
-                                                         most_iterations(setup) / counts.connections;
+  const uint64_t known = std::min<uint64_t>(counts.recorded, MessageJoin::kMaxFlows);
+  const uint64_t of_flow =
+      counts.recorded == 0 ? 0
+                           : (counts.wire_messages + counts.local_messages) * most_iterations(setup) / counts.recorded;
   const uint64_t histogram = of_flow > SmallHistogram::kFew ? sizeof(Histogram) : of_flow * sizeof(Duration);
   bytes += known * (histogram + sizeof(MessageFlow) + sizeof(SmallHistogram) + 32);
   bytes += 2 * RecorderOptions().slowest * sizeof(JoinedMessage);

@@ -4,8 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/system_memory.h"
@@ -20,6 +23,8 @@ namespace {
 struct MachineLoad {
   uint64_t queue_pairs = 0, messages_tx = 0, messages_rx = 0;
   int64_t bytes_tx = 0, bytes_rx = 0;
+
+  auto operator<=>(const MachineLoad&) const = default;
 };
 
 std::vector<MachineLoad> machine_loads(const Setup& setup, const WorkerShares& shares) {
@@ -40,7 +45,6 @@ std::vector<MachineLoad> machine_loads(const Setup& setup, const WorkerShares& s
 
 /// Of the process of `setup.machine`.
 int64_t memory_of_machine(const Setup& setup) {
-  require_room_in_dpdk(setup);
   const MemoryDemand demand = memory_demand(setup, RunKind::kEmulated, resident_memory());
   return (demand.setup + demand.runs.front().total()).count;
 }
@@ -54,6 +58,8 @@ nlohmann::ordered_json machines_json(Setup& setup) {
   require_machines_can(setup.config);
   const WorkerShares shares = machine_shares(setup, machines);
   const std::vector<MachineLoad> loads = machine_loads(setup, shares);
+  // Of hundreds most are alike, and each takes a look at the whole plan.
+  std::map<std::tuple<MachineLoad, size_t, size_t>, int64_t> memory;
   for (uint32_t machine = 0; machine < machines.size(); ++machine) {
     nlohmann::ordered_json ports = nlohmann::ordered_json::array(), ranks = nlohmann::ordered_json::array();
     for (const PortConfig& port : setup.config.ports)
@@ -62,6 +68,9 @@ nlohmann::ordered_json machines_json(Setup& setup) {
       if (shares.ranks(machine)[rank]) ranks.push_back(rank);
     setup.machine = machines[machine];
     const MachineLoad& load = loads[machine];
+    require_room_in_dpdk(setup);
+    const auto [alike, is_first] = memory.try_emplace({load, ports.size(), ranks.size()}, 0);
+    if (is_first) alike->second = memory_of_machine(setup);
     rows.push_back({{"machine", machines[machine]},
                     {"ports", ports},
                     {"ranks", ranks},
@@ -70,7 +79,7 @@ nlohmann::ordered_json machines_json(Setup& setup) {
                     {"messages_rx", load.messages_rx},
                     {"bytes_tx", load.bytes_tx},
                     {"bytes_rx", load.bytes_rx},
-                    {"memory_bytes", memory_of_machine(setup)}});
+                    {"memory_bytes", alike->second}});
   }
   setup.machine.clear();
   return rows;

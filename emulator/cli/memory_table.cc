@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "base/system_memory.h"
+#include "emulator/assembly/machine_shares.h"
 
 namespace rankwire {
 
@@ -10,7 +13,9 @@ nlohmann::ordered_json memory_json(Setup& setup) {
   const RunKind kind = setup.config.ports.empty() ? RunKind::kModels : RunKind::kEmulated;
   const MemoryDemand demand = memory_demand(setup, kind, resident_memory());
   const std::optional<Bytes> available = available_memory();
-  if (const auto finding = memory_finding(demand, available)) setup.warnings.push_back(*finding);
+  // Of several machines no process has all of it.
+  const auto finding = machines_of(setup.config).empty() ? memory_finding(demand, available) : std::nullopt;
+  if (finding) setup.warnings.push_back(*finding);
   nlohmann::ordered_json json = {{"setup_bytes", demand.setup.count},
                                  {"runs", nlohmann::ordered_json::array()},
                                  {"runs_at_peak", demand.peak().size()}};

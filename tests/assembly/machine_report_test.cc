@@ -31,6 +31,10 @@ TEST(MachineReport, SurvivesItsWayToTheLeader) {
   EXPECT_EQ(got.messages.failed, 1u);
   EXPECT_EQ(got.messages.duplicated, 2u);
   EXPECT_EQ(got.messages.payload_errors, 4u);
+  EXPECT_FALSE(got.source);
+  MachineReport with_clock;
+  with_clock.source = SourceReading{.own = 1'000'000'007, .source = 1'700'000'000'123'456'789, .half = 12};
+  EXPECT_EQ(machine_report(bytes_of(with_clock)).source, with_clock.source);
 }
 
 const std::vector<std::string> kMachines{"a", "b"};

@@ -94,5 +94,20 @@ TEST(MachineShares, AnEmulatedHostIsOnOneMachine) {
   }
 }
 
+// Four ranks, all alike, in the same groups: a step of a ring's all-reduce is a send or a receive, so that one rank of
+// four has room for twice its quarter of the sends of all.
+TEST(MachineShares, HaveRoomForTheMessagesOfTheirRanks) {
+  const TemporaryFolder folder;
+  rankwire::Setup setup;
+  prepare(setup, config_with(""), folder.path());
+  const uint32_t all = setup.plan.transport.messages_in_flight;
+  ASSERT_GT(all, 0u);
+  EXPECT_EQ(messages_in_flight(setup.plan, {false, false, false, false}), 0u);
+  const uint32_t one = messages_in_flight(setup.plan, {false, true, false, false});
+  EXPECT_GE(one, 2 * (all / 4));
+  EXPECT_LT(one, all);
+  EXPECT_EQ(messages_in_flight(setup.plan, {true, true, true, true}), all);
+}
+
 }  // namespace
 }  // namespace rankwire

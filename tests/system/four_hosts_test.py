@@ -3,6 +3,7 @@ another."""
 
 import contextlib
 import os
+import pathlib
 import shutil
 import signal
 import sqlite3
@@ -141,25 +142,21 @@ class FourHosts(RankwireTest):
         self.assertGreater(run.summary["reference"]["band"]["runs"], 1)
         self.assertEqual(run.summary["reference"]["band"]["median_ps"], alone.summary["reference"]["band"]["median_ps"])
 
-    def disturb(self, machines, ports, disturb, mend=lambda: None):
-        """Begins a run that would take long, calls `disturb` with its configuration once machine c has recorded something,
-        and `mend` once the run has ended. How many operations c had recorded by then, and what was printed."""
+    def disturb(self, machines, ports, disturb):
+        """Begins a run that would take long, and calls `disturb` with machine c's process once that has recorded something.
+        How many operations it had recorded by then, and what was printed."""
         path = self.configuration(self.config(ports, iterations=10_000))
         # Whoever is left outlives who has died; mpirun then returns 0.
         command = self.command(machines, path, options=["--enable-recovery"])
-        summary = self.folder / "run/summary.json"
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             deadline = time.monotonic() + 60
             recorded = 0
             while recorded < SOME and process.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.05)
                 recorded = recorded_operations(self.folder / "run/machines/c")
-            disturb(path)
-            while not summary.exists() and process.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.05)
-            mend()
+            disturb(self.process_of("c", path))
             output, _ = process.communicate(timeout=60)
-        self.assertTrue(summary.exists(), output)
+        self.assertTrue((self.folder / "run/summary.json").exists(), output)
         return recorded, output
 
     def assert_failed_without(self, machines, gone, ranks, recorded, printed):
@@ -178,14 +175,22 @@ class FourHosts(RankwireTest):
     # The last of them has two ports, with half of the ranks.
     def test_one_of_three_dies(self):
         ports = [("a", "rw0"), ("b", "rw0"), ("c", "rw0"), ("c", "rw1")]
-        kept = self.disturb("abc", ports, lambda path: os.kill(self.process_of("c", path), signal.SIGKILL))
+        kept = self.disturb("abc", ports, lambda process: os.kill(process, signal.SIGKILL))
         self.assert_failed_without("abc", "c", range(4, 8), *kept)
 
-    # Packets go on between all of them. Each side of the cut hears nothing of the other.
+    # Packets go on between all of them. Each side of the cut hears nothing of the other, and mpirun not that c has ended,
+    # until the cut is mended.
     def test_one_of_four_is_cut_off(self):
         far = ("-n", self.space, "link", "set", "eth0c")
-        _, printed = kept = self.disturb(MACHINES, [(machine, "rw0") for machine in MACHINES],
-                                         lambda _: ip(*far, "down"), lambda: ip(*far, "up"))
+
+        def cut_off(process):
+            ip(*far, "down")
+            deadline = time.monotonic() + 60
+            while pathlib.Path(f"/proc/{process}").exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            ip(*far, "up")
+
+        _, printed = kept = self.disturb(MACHINES, [(machine, "rw0") for machine in MACHINES], cut_off)
         self.assert_failed_without(MACHINES, "c", range(4, 6), *kept)
         self.assertIn("machine 'a' has gone", printed)
 
