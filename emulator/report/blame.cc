@@ -161,10 +161,11 @@ std::string evidence_of(const CulpritNames& names, const Blame& blame) {
       return fmt::format("while no cable fails or is degraded the reference takes {} less{}; most waits there",
                          readable(e.time), waited_beyond(e));
     case BlameKind::kEcmpCollision:
-      return fmt::format(
-          "it carries {:.3g} times the mean of the cables beside it; were flows spread evenly over equal "
-          "paths, the reference would take {} less{}",
-          e.factor, readable(e.time), waited_beyond(e));
+      return fmt::format("{}were flows spread evenly over equal paths, the reference would take {} less{}",
+                         e.factor > 0
+                             ? fmt::format("it carries {:.3g} times the mean of the cables beside it; ", e.factor)
+                             : std::string(),
+                         readable(e.time), waited_beyond(e));
     case BlameKind::kPfcStorm:
       if (e.count == 0) return fmt::format("senders were paused for {} of the critical path", readable(e.time));
       return fmt::format("{} pause frames, whatever it received, held the critical path up for {}", e.count,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <utility>
@@ -223,10 +224,11 @@ std::string critical_path_line(const RunReader& record, const Diagnosis& diagnos
   return text;
 }
 
-/// What of the largest part would be had without it, where that is less than the part by more than a tenth: something
-/// else was hidden by it.
-std::string without_text(const Diagnosis& diagnosis) {
-  if (!diagnosis.removed) return {};
+/// What of the largest part would be had without it, where that is less than the part by more than a tenth, because
+/// something else was hidden by it, and where replays are good for it.
+std::string without_text(const RunReader& record, const Diagnosis& diagnosis) {
+  constexpr double kMostError = 0.05;
+  if (std::abs(replay_error(record, diagnosis).value_or(1)) > kMostError) return {};
   const auto [cause, part] = parts_of(*diagnosis.waterfall).front();
   const std::optional<Duration> without = diagnosis.removed->without[static_cast<size_t>(cause)];
   if (!without || part <= Duration()) return {};
@@ -245,7 +247,7 @@ std::string waterfall_line(const RunReader& record, const Diagnosis& diagnosis) 
     return text +
            fmt::format(", of which lateness of the generator may explain {}", readable(diagnosis.gap->generator));
   text += ": " + parts_text(named_parts(waterfall.parts)) + most_of(operations(*diagnosis.path, waterfall)) +
-          without_text(diagnosis);
+          without_text(record, diagnosis);
   const bool has_causes = !record.causes_of_groups(*record.emulated()).empty();
   if (waterfall[GapCause::kUnexplained] > Duration() && waterfall[GapCause::kUnexplained] * 2 > waterfall.gap &&
       !has_causes)

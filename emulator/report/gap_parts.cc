@@ -100,12 +100,17 @@ Json job_waterfall_json(const Diagnosis& diagnosis, JobId job) {
   return found == diagnosis.jobs.end() ? Json(nullptr) : json_of(found->waterfall);
 }
 
+std::optional<double> replay_error(const RunReader& record, const Diagnosis& diagnosis) {
+  if (!diagnosis.removed) return std::nullopt;
+  const Duration reference = record.reference()->end.completion;
+  return ratio_of(diagnosis.removed->all - reference, reference);
+}
+
 Json without_causes_json(const RunReader& record, const Diagnosis& diagnosis) {
   if (!diagnosis.removed) return nullptr;
   const CausesRemoved& removed = *diagnosis.removed;
-  const Duration reference = record.reference()->end.completion;
-  Json json = {{"all_ps", removed.all.ps},
-               {"error", reference > Duration() ? Json(ratio_of(removed.all - reference, reference).value()) : Json()}};
+  const std::optional<double> error = replay_error(record, diagnosis);
+  Json json = {{"all_ps", removed.all.ps}, {"error", error ? Json(*error) : Json(nullptr)}};
   for (size_t i = 0; i < kGapCauses; ++i)
     if (CausesRemoved::is_of_executions(static_cast<GapCause>(i)))
       json[fmt::format("{}_ps", to_string(static_cast<GapCause>(i)))] =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,8 @@ nlohmann::ordered_json waterfall_json(const Diagnosis& diagnosis);
 nlohmann::ordered_json job_waterfall_json(const Diagnosis& diagnosis, JobId job);
 /// `without_causes` of summary.json; null where nothing was replayed.
 nlohmann::ordered_json without_causes_json(const RunReader& record, const Diagnosis& diagnosis);
+/// `error` of without_causes; absent where nothing was replayed.
+std::optional<double> replay_error(const RunReader& record, const Diagnosis& diagnosis);
 /// "a longer way than the model's": the part of a gap in words.
 const char* phrase_of(GapCause cause);
 /// The parts that are not zero, the largest first, whatever their sign.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -242,6 +243,18 @@ std::string fall_picture(const std::vector<FallColumn>& columns, const std::stri
       cut, figure, json_in_attribute(data), width, kFallHeight, width * 7 / 8, width * 5 / 4, figure, svg);
 }
 
+/// What to think of the column of replays, where they are far off.
+std::string html_replay_error(const RunReader& record, const CausesRemoved& removed) {
+  constexpr double kNotable = 0.01;
+  const Duration reference = record.reference()->end.completion;
+  const double error = ratio_of(removed.all - reference, reference).value_or(0);
+  if (std::abs(error) <= kNotable) return {};
+  return fmt::format(
+      "<p class=\"note\">The last column comes of replays that are {:+.0f} % off here: without all parts "
+      "they end at {}, and the reference ends at {}.</p>\n",
+      error * 100, readable(removed.all), readable(reference));
+}
+
 /// `figure` is the id of the picture, `removed` null where nothing was replayed. Empty where there is no gap.
 std::string picture_and_table(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall,
                               const CausesRemoved* removed, const std::string& figure) {
@@ -266,7 +279,8 @@ std::string picture_and_table(const RunReader& record, const CriticalPath& path,
   }
   add({"together", signed_time(waterfall.gap), of_completion(waterfall.gap)},
       removed != nullptr ? std::optional(removed->all) : std::nullopt, html_title("gap", "together"));
-  return fall_picture(fall_columns(record, path, waterfall, figure), figure) + std::move(table).finish();
+  return fall_picture(fall_columns(record, path, waterfall, figure), figure) + std::move(table).finish() +
+         (removed != nullptr ? html_replay_error(record, *removed) : std::string());
 }
 
 }  // namespace
