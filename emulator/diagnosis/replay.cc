@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <ranges>
 
 #include "emulator/diagnosis/execution_moments.h"
 
@@ -95,10 +94,10 @@ void Replay::note_ends(const Executions& executions) {
 Duration Replay::completion(std::span<const Duration> less) const {
   std::vector<Time> starts(steps_.size()), of_rank(ranks_), of_gate(gates_), of_meeting(meetings_);
   Time last;
-  for (const uint32_t moment : std::views::reverse(order_)) {
-    const uint32_t index = moment / 2;
+  for (auto moment = order_.rbegin(); moment != order_.rend(); ++moment) {
+    const uint32_t index = *moment / 2;
     const Step& step = steps_[index];
-    if (moment % 2 == 1) {
+    if (*moment % 2 == 1) {
       Time& start = starts[index];
       start = of_rank[step.rank];
       if (step.waits_for != kNone) start = std::max(start, of_gate[step.waits_for]);
