@@ -166,8 +166,10 @@ TEST(Waterfall, AReceiveHasTheCausesOfItsSend) {
 // us would not have been without the window, 5 us of which passed before.
 TEST(Waterfall, ASendThatBeganEarlyWasHeldUpBeforeTheStepAsWell) {
   PathRecord record;
-  for (const uint32_t node : {0, 1})
+  for (const uint32_t node : {0, 1}) {
+    record.sequence = node;
     record.send(0, 1), record.receive(1, 0), record.ran(0, node, {0, 20 + 20 * node, 0, 20});
+  }
   record.ran(1, 0, {0, 25, 0, 20}), record.ran(1, 1, {25, 41, 20, 21});
   TimeByCause causes;
   causes[Cause::kWindow] = microseconds(19), causes[Cause::kTransmitting] = microseconds(1);
@@ -180,7 +182,7 @@ TEST(Waterfall, ASendThatBeganEarlyWasHeldUpBeforeTheStepAsWell) {
 /// Rank 0 sends twice to rank 1 from 0 on, 10 us of line time each. The first message is repaired for 40 us, and ends
 /// at 50; the second ends at 60 instead of 20. In between rank 0 sends to rank 2, too, and is paused for 30 us.
 PathRecord& waits_behind_a_repair(PathRecord& record, const PathRecord::Ran& second) {
-  for (int i = 0; i < 2; ++i) record.send(0, 1), record.receive(1, 0);
+  for (record.sequence = 0; record.sequence < 2; ++record.sequence) record.send(0, 1), record.receive(1, 0);
   record.send(0, 2), record.receive(2, 0);
   record.ran(0, 0, {0, 50, 0, 10}), record.ran(0, 1, {0, 60, 0, 20}), record.ran(0, 2, {0, 55, 0, 10});
   record.ran(1, 0, {0, 50, 0, 10}), record.ran(1, 1, second), record.ran(2, 0, {0, 55, 0, 10});
