@@ -1,6 +1,7 @@
 #include "emulator/diagnosis/send_times.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -53,8 +54,8 @@ void SendTimes::add(ConnectionId connection, uint32_t send, const TimeByCause& c
 void SendTimes::finish() {
   for (auto& [connection, rows] : rows_) {
     std::ranges::sort(rows, {}, &Row::send);
-    const auto again = std::ranges::unique(rows, {}, &Row::send);
-    rows.erase(again.begin(), again.end());
+    const auto is_same = [](const Row& a, const Row& b) { return a.send == b.send; };
+    rows.erase(std::unique(rows.begin(), rows.end(), is_same), rows.end());
     for (size_t i = 1; i < rows.size(); ++i) rows[i].causes += rows[i - 1].causes;
   }
 }
