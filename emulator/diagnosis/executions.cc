@@ -187,6 +187,12 @@ std::optional<uint32_t> Executions::before_on_rank(uint32_t index) const {
   return static_cast<uint32_t>(behind - all_.begin()) - 1;
 }
 
+uint32_t Executions::first_ended_after(uint32_t index, Time after) const {
+  const auto first = all_.begin() + first_[all_[index].rank.value], self = all_.begin() + index;
+  const auto later = std::upper_bound(first, self, after, [](Time t, const Execution& e) { return t < e.end; });
+  return static_cast<uint32_t>(later - all_.begin());
+}
+
 std::optional<uint32_t> Executions::last_of_job(JobId job) const {
   const auto behind = last_of_iteration_.lower_bound({JobId(job.value + 1), 0});
   std::optional<uint32_t> last;

@@ -81,6 +81,9 @@ class Executions {
   /// What of the job ended last; absent where nothing did.
   std::optional<uint32_t> last_of_job(JobId job) const;
   std::optional<uint32_t> before_on_rank(uint32_t index) const;
+  /// Those of its rank that ended later than `after`, and no later than itself, stand from there to `index`, in the
+  /// order of their ends.
+  uint32_t first_ended_after(uint32_t index, Time after) const;
   NodeMeeting meeting(uint32_t index) const { return meetings_->of(all_[index].rank, all_[index].node); }
   JobId job(uint32_t index) const { return meetings_->job_of(all_[index].rank); }
   /// By execution: a number, from 0, of those of the same meeting and iteration; NodeMeeting::kNone where it meets

@@ -28,7 +28,7 @@ enum class GapCause : uint8_t {
   kUnexplained,        ///< communication that took longer, and the record does not say why
   kFaster,             ///< negative: communication that took shorter
   kBetween,     ///< from the end of one operation to the start of the next, beyond what the reference waits there
-  kOtherChain,  ///< what the reference waited for elsewhere: its own critical path is another one
+  kOtherChain,  ///< what the reference waited for elsewhere, or had done before: its own critical path is another one
   kGenerator,   ///< what lateness of the generator may have brought about, and would else stand under the others
   kAcknowledgementFrames,  ///< acknowledgements came first on the own port's line, where the model has none
 };

@@ -22,7 +22,7 @@ struct OperationGap {
   Duration gap;        ///< by how much longer the execution took, from its start to its end; negative: shorter
   Duration late_peer;  ///< signed: waiting for the member that began last, beyond what the reference waits there
   RankId waited_for;   ///< that member in the run; invalid: nobody began later
-  GapParts parts{};    ///< of what came after it; zero for kCompute, kBetween and kOtherChain
+  GapParts parts{};    ///< of what came after it; zero for kCompute and kBetween
   /// Whether more is known than that it took so much longer.
   bool is_explained() const { return parts[static_cast<size_t>(GapCause::kUnexplained)] != gap; }
 };

@@ -21,10 +21,15 @@ struct SlowerStep {
 ///
 /// What communication took longer is the time of its connection that was held up longest, of the chain of all of them
 /// in a BROADCAST or REDUCE, cause by cause in the order of GapCause, as far as the record's `causes` have it and the
-/// step took longer; the rest is kUnexplained. What NetworkWaits finds of kAcknowledgement and
-/// kWindow, which both wait for acknowledgements, is the network's. So a cause that also acts in the reference, such as
-/// a window, gets at most what is missing. A RECV has the causes of its SEND. Of a cause counts what cannot have passed
-/// before the step began, while the source waited for others.
+/// step took longer. What is missing then of another collective is that of its next connection, and so on: the first
+/// one had nothing to send while others were held up. The rest is kUnexplained. What NetworkWaits finds of
+/// kAcknowledgement and kWindow, which both wait for acknowledgements, is the network's. So a cause that also acts in
+/// the reference, such as a window, gets at most what is missing. Of a cause counts what cannot have passed before the
+/// step began, while the source waited for others.
+/// A SEND, and the RECV that waits for it, has the causes of all messages that its connection ended from the step's
+/// beginning to the message itself, with what passed of them before: without it the message would have ended earlier,
+/// too. What is missing then, as far as these messages were on the line, is kOtherChain: the reference had put them
+/// there before the step began.
 std::vector<GapParts> parts_of_slower(const RunReader& record, const RecordedRun& run, const Executions& emulated,
                                       std::span<const SlowerStep> steps);
 

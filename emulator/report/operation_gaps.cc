@@ -16,12 +16,13 @@ namespace rankwire {
 namespace {
 
 /// Those that communication has.
-constexpr std::array kOfOperations = {
-    GapCause::kRecovering,           GapCause::kReceiverNotReady, GapCause::kPaused,
-    GapCause::kCongestionControl,    GapCause::kWindow,           GapCause::kPort,
-    GapCause::kAcknowledgement,      GapCause::kPathLatency,      GapCause::kQueueingOwnJob,
-    GapCause::kQueueingOthers,       GapCause::kUnexplained,      GapCause::kFaster,
-    GapCause::kAcknowledgementFrames};
+constexpr std::array kOfOperations = {GapCause::kRecovering,      GapCause::kReceiverNotReady,
+                                      GapCause::kPaused,          GapCause::kCongestionControl,
+                                      GapCause::kWindow,          GapCause::kPort,
+                                      GapCause::kAcknowledgement, GapCause::kPathLatency,
+                                      GapCause::kQueueingOwnJob,  GapCause::kQueueingOthers,
+                                      GapCause::kUnexplained,     GapCause::kFaster,
+                                      GapCause::kOtherChain,      GapCause::kAcknowledgementFrames};
 
 constexpr size_t kShownGaps = 16;
 

@@ -162,19 +162,91 @@ TEST(Waterfall, AReceiveHasTheCausesOfItsSend) {
 }
 
 // Both SENDs begin at 0 and go one after the other: what is accounted to the second has all passed from 20 us on, when
-// the first ended. Its receiver asks for it at 25 us only.
-TEST(Waterfall, ASendThatBeganEarlyKeepsWhatPassedAfterTheStepBegan) {
+// the first ended. Its receiver asks for it at 25 us only. Of the second step, 25 us .. 41 us instead of 1 us, all 15
+// us would not have been without the window, 5 us of which passed before.
+TEST(Waterfall, ASendThatBeganEarlyWasHeldUpBeforeTheStepAsWell) {
   PathRecord record;
-  for (const uint32_t node : {0, 1})
+  for (const uint32_t node : {0, 1}) {
+    record.sequence = node;
     record.send(0, 1), record.receive(1, 0), record.ran(0, node, {0, 20 + 20 * node, 0, 20});
+  }
   record.ran(1, 0, {0, 25, 0, 20}), record.ran(1, 1, {25, 41, 20, 21});
   TimeByCause causes;
   causes[Cause::kWindow] = microseconds(19), causes[Cause::kTransmitting] = microseconds(1);
   for (const uint32_t node : {0, 1}) record.caused(0, node, ConnectionId(0), causes);
   const Waterfall result = waterfall_of(record);
-  // Of the second step, 25 us .. 41 us instead of 1 us, up to 5 us of the 19 us may have passed before it began.
-  EXPECT_EQ(result[GapCause::kWindow], microseconds(5 + 14));
-  EXPECT_EQ(result[GapCause::kUnexplained], microseconds(1));
+  EXPECT_EQ(result[GapCause::kWindow], microseconds(5 + 15));
+  EXPECT_EQ(result[GapCause::kUnexplained], Duration());
+}
+
+/// Rank 0 sends twice to rank 1 from 0 on, 10 us of line time each. The first message is repaired for 40 us, and ends
+/// at 50; the second ends at 60 instead of 20. In between rank 0 sends to rank 2, too, and is paused for 30 us.
+PathRecord& waits_behind_a_repair(PathRecord& record, const PathRecord::Ran& second) {
+  for (record.sequence = 0; record.sequence < 2; ++record.sequence) record.send(0, 1), record.receive(1, 0);
+  record.send(0, 2), record.receive(2, 0);
+  record.ran(0, 0, {0, 50, 0, 10}), record.ran(0, 1, {0, 60, 0, 20}), record.ran(0, 2, {0, 55, 0, 10});
+  record.ran(1, 0, {0, 50, 0, 10}), record.ran(1, 1, second), record.ran(2, 0, {0, 55, 0, 10});
+  TimeByCause repaired, sent, paused;
+  sent[Cause::kTransmitting] = repaired[Cause::kTransmitting] = microseconds(10);
+  repaired[Cause::kRecovering] = microseconds(40);
+  paused[Cause::kPaused] = microseconds(30);
+  record.caused(0, 0, ConnectionId(0), repaired), record.caused(0, 1, ConnectionId(0), sent);
+  record.caused(0, 2, record.connection(0, 2), paused);
+  return record;
+}
+
+// Both are received from 0 on: the path is the second RECV alone.
+TEST(Waterfall, AMessageWaitsBehindTheRepairOfAnEarlierOne) {
+  PathRecord record;
+  const Waterfall result = waterfall_of(waits_behind_a_repair(record, {0, 61, 0, 20}));
+  EXPECT_EQ(result.gap, microseconds(41));
+  EXPECT_EQ(result[GapCause::kRecovering], microseconds(40));
+  EXPECT_EQ(result[GapCause::kPaused], Duration()) << "another connection";
+  EXPECT_EQ(result[GapCause::kOtherChain], microseconds(1)) << "both were on the line for 20 us";
+  EXPECT_EQ(result[GapCause::kUnexplained], Duration());
+}
+
+// The second is received from 50 us on, when the repair has ended, which is the first step's alone, and takes 11 us
+// instead of the 10 from 10 us on.
+TEST(Waterfall, ARepairThatEndedBeforeTheStepIsNotCharged) {
+  PathRecord record;
+  const Waterfall result = waterfall_of(waits_behind_a_repair(record, {50, 61, 10, 20}));
+  EXPECT_EQ(result.gap, microseconds(41));
+  EXPECT_EQ(result[GapCause::kRecovering], microseconds(40));
+  EXPECT_EQ(result[GapCause::kOtherChain], microseconds(1));
+}
+
+// Rank 1 receives from 20 us on what rank 0 has sent by 10 us in the reference, and in the run from 15 to 25 us.
+TEST(Waterfall, WhatTheReferenceHadOnTheLineBeforeIsAnotherChain) {
+  for (const bool is_known : {true, false}) {
+    PathRecord record;
+    record.compute(1, "x"), record.ran(1, 0, {0, 20});
+    record.send(0, 1), record.ran(0, 0, {15, 25, 0, 10});
+    record.receive(1, 0), record.ran(1, 1, {20, 26, 20, 20});
+    TimeByCause sent;
+    sent[Cause::kTransmitting] = microseconds(10);
+    if (is_known) record.caused(0, 0, ConnectionId(0), sent);
+    const Waterfall result = waterfall_of(record);
+    EXPECT_EQ(result.gap, microseconds(6));
+    EXPECT_EQ(result[is_known ? GapCause::kOtherChain : GapCause::kUnexplained], microseconds(6));
+  }
+}
+
+// One connection is held up for 15 us; it was idle for the rest, of which the other was for 9 us.
+TEST(Waterfall, AConnectionOfACollectiveWaitsForTheOthers) {
+  PathRecord record;
+  computes_and_reduces(record);
+  record.ran(0, 0, {0, 10}), record.ran(1, 0, {0, 10});
+  record.ran(0, 1, {10, 60, 10, 30}), record.ran(1, 1, {10, 59, 10, 29});
+  TimeByCause longest, next;
+  longest[Cause::kRecovering] = microseconds(12), longest[Cause::kWindow] = microseconds(3);
+  next[Cause::kRecovering] = microseconds(9);
+  record.caused(0, 1, ConnectionId(0), next), record.caused(1, 1, ConnectionId(1), longest);
+  const Waterfall result = waterfall_of(record);
+  EXPECT_EQ(result.gap, microseconds(30));
+  EXPECT_EQ(result[GapCause::kRecovering], microseconds(12 + 9));
+  EXPECT_EQ(result[GapCause::kWindow], microseconds(3));
+  EXPECT_EQ(result[GapCause::kUnexplained], microseconds(6));
 }
 
 TEST(Waterfall, ABroadcastIsAChainOfConnections) {

@@ -119,6 +119,7 @@ TEST_F(SlowOperations, TheirGapIsSplit) {
                                            {"queueing_others_ps", 0},
                                            {"unexplained_ps", 0},
                                            {"faster_ps", 0},
+                                           {"other_chain_ps", 0},
                                            {"acknowledgement_frames_ps", 0}};
   EXPECT_EQ(gap, expected);
   EXPECT_THAT(summary_table(RunReader(folder_.path())), HasSubstr("    of the extra time: +20 us paused\n"));

@@ -119,6 +119,25 @@ class Waterfall(RankwireTest):
         gap, _ = self.assert_adds_up(self.run_with({}, "free"))
         self.assertLess(gap, 0.002 * self.run_with({}, "free2").summary["reference"]["completion_time_ps"])
 
+    def test_losses_between_send_and_receive(self):
+        """Messages wait behind the repair of those before them, on their connection and on others of a chain of ranks."""
+        for case in ("pipeline", "relay"):
+            for seed in SEEDS:
+                with self.subTest(case=case, seed=seed):
+                    changes = {
+                        "workload": {"iterations": 4, "generate": {"kind": "micro", "case": case}},
+                        "hosts": {"count": 4},
+                        "ports": {"count": 4, "rate": "10Gbps"},
+                        "switch": {"loss": "2%"},
+                    }
+                    run = self.run_with(changes, f"{case}{seed}", seed)
+                    gap, waterfall = self.assert_adds_up(run)
+                    self.assertGreater(waterfall["recovering_ps"], 0.6 * gap, waterfall)
+                    self.assertLess(waterfall["unexplained_ps"], 0.1 * gap, waterfall)
+                    blame = run.summary["blame"][0]
+                    self.assertEqual(blame["kind"], "lossy_cable", blame)
+                    self.assertGreater(blame["share"], 0.6, blame)
+
     def test_the_cause_that_was_put_there_is_the_largest_part(self):
         for cause, changes in CAUSES.items():
             for seed in SEEDS:
