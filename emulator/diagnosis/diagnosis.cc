@@ -8,6 +8,7 @@
 #include "emulator/diagnosis/loop_turns.h"
 #include "emulator/diagnosis/slower_step.h"
 #include "emulator/record/bulk_reader.h"
+#include "emulator/record/lost_links.h"
 #include "emulator/record/reference_band.h"
 
 namespace rankwire {
@@ -74,7 +75,35 @@ Losses losses_of(const RunReader& record, const RecordedRun& run, const WireTraf
   return losses;
 }
 
-FailedConnections failed_of(const RunReader& record, const RecordedRun& run, const WireTraffic& traffic) {
+std::vector<LostLink> lost_links_of(const RunReader& record, const RecordedRun& run) {
+  std::vector<LostLink> links;
+  if (run.end.verdict == "ok") return links;
+  for (const PortSettingRow& lost : lost_links(record.port_settings(run)))
+    links.push_back({lost.port, lost_link_text(lost)});
+  return links;
+}
+
+/// The port as what those with an end there have in common; absent where none of them has the trouble.
+std::optional<CommonTrait> trait_of_port(std::span<const TroubledPair> pairs, const std::vector<RankNic>& nics,
+                                         PortId port) {
+  const auto is_there = [&](RankId rank) { return rank.value < nics.size() && nics[rank.value].port == port; };
+  double trouble = 0, traffic = 0, trouble_there = 0, traffic_there = 0;
+  for (const TroubledPair& pair : pairs) {
+    trouble += pair.trouble, traffic += pair.traffic;
+    if (is_there(pair.source) || is_there(pair.destination))
+      trouble_there += pair.trouble, traffic_there += pair.traffic;
+  }
+  if (trouble_there <= 0) return std::nullopt;
+  return CommonTrait{.trait = Trait::kPort,
+                     .value = port.value,
+                     .other = 0,
+                     .group = {},
+                     .part_of_trouble = trouble_there / trouble,
+                     .part_of_traffic = traffic_there / traffic};
+}
+
+FailedConnections failed_of(const RunReader& record, const RecordedRun& run, const WireTraffic& traffic,
+                            std::span<const LostLink> lost) {
   std::map<std::pair<RankId, RankId>, double> failures;
   FailedConnections failed;
   for (const FailureRow& failure : record.failures(run)) {
@@ -89,7 +118,8 @@ FailedConnections failed_of(const RunReader& record, const RecordedRun& run, con
     failed_pairs += failure ? 1 : 0;
     pairs.push_back(troubled(pair, failure ? failure.mapped() : 0, 1));
   }
-  failed.where = common_trait(pairs, traffic.nics, {failed_pairs, pairs.size()});
+  if (lost.size() == 1) failed.where = trait_of_port(pairs, traffic.nics, lost.front().port);
+  if (!failed.where) failed.where = common_trait(pairs, traffic.nics, {failed_pairs, pairs.size()});
   return failed;
 }
 
@@ -246,7 +276,8 @@ Diagnosis diagnose(const RunReader& record, std::span<const OperationRow> asked)
   if (run == nullptr || !run->ended) return diagnosis;
   const WireTraffic traffic = read_traffic(record, *run);
   diagnosis.losses = losses_of(record, *run, traffic);
-  diagnosis.failed = failed_of(record, *run, traffic);
+  diagnosis.lost_links = lost_links_of(record, *run);
+  diagnosis.failed = failed_of(record, *run, traffic, diagnosis.lost_links);
   diagnosis.shares = port_shares(record, *run);
   const RecordedRun* const reference = record.reference();
   if (reference == nullptr || !reference->ended) return diagnosis;

@@ -56,7 +56,14 @@ constexpr bool makes_lost(std::string_view action) noexcept {
 /// Connections that failed.
 struct FailedConnections {
   uint64_t recorded = 0;  ///< at most as many as the record keeps
+  /// Where a single port lost its link that port, if any of them has an end there, whatever else they share.
   std::optional<CommonTrait> where;
+};
+
+/// A port over which nothing went any more when the run ended.
+struct LostLink {
+  PortId port;
+  std::string text;  ///< what is wrong, naming its device
 };
 
 /// Messages that took longer than in the reference, in what their sums of times are, in seconds. Of a flow's messages
@@ -85,6 +92,7 @@ struct JobDiagnosis {
 };
 
 struct Diagnosis {
+  std::vector<LostLink> lost_links;  ///< of a run that did not end well, by port
   Losses losses;
   FailedConnections failed;
   std::optional<SlowMessages> slow;            ///< absent unless both sides timed messages
