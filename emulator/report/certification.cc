@@ -111,7 +111,7 @@ Json certification_json(const Certificate& certificate, std::optional<Duration> 
 
 std::string certification_text(const Certificate& certificate, std::optional<Duration> run) {
   const std::optional<double> part = resolvable_part(certificate);
-  if (!part) return "what gaps this generator resolves is not known: " + certificate.failure;
+  if (!part) return "what gaps this generator resolves is not known: " + certificate.failure + ports_text(certificate);
   const auto [least, most] = std::ranges::minmax(certificate.errors);
   std::string text = fmt::format("gaps below {:.2g} %", *part * 100);
   if (const auto time = part_of_run(run, part)) text += fmt::format(" ({})", readable(*time));
