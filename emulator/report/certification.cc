@@ -62,6 +62,8 @@ Json ports_json(const Certificate& certificate) {
   Json ports = Json::array();
   for (const PortCertificate& port : certificate.ports) {
     ports.push_back({{"port", port.port},
+                     {"link_up", port.link_trouble.empty()},
+                     {"reason", port.link_trouble.empty() ? Json(nullptr) : Json(port.link_trouble)},
                      {"frames", port.frames},
                      {"returned", port.returned},
                      {"errors", port.errors},
@@ -73,13 +75,18 @@ Json ports_json(const Certificate& certificate) {
 }
 
 std::string ports_text(const Certificate& certificate) {
+  std::string text;
+  for (const PortCertificate& port : certificate.ports)
+    if (!port.link_trouble.empty())
+      text += fmt::format("; port {} has no link, and was not measured: {}", port.port, port.link_trouble);
   const SlowestPort slowest = slowest_port(certificate);
-  if (slowest.port == nullptr) return {};
+  if (slowest.port == nullptr) return text;
   const auto [least, most] = std::ranges::minmax(slowest.port->errors);
-  return fmt::format(
-      "; of its ports {} is furthest from its rate: {} frames took {:+.2g} .. {:+.2g} % longer than on "
-      "the line, worst stall {}",
-      slowest.port->port, slowest.port->frames, least * 100, most * 100, readable(slowest.port->worst_stall));
+  return text + fmt::format(
+                    "; of its ports {} is furthest from its rate: {} frames took {:+.2g} .. {:+.2g} % longer than on "
+                    "the line, worst stall {}",
+                    slowest.port->port, slowest.port->frames, least * 100, most * 100,
+                    readable(slowest.port->worst_stall));
 }
 
 }  // namespace
