@@ -255,9 +255,19 @@ void find_blame(const RunReader& record, const RecordedRun& run, Duration gap, c
 
 }  // namespace
 
+bool is_off_the_wires(const RecordedRun& run) {
+  const RunEnd& end = run.end;
+  // Signals are messages without bytes, and RDMA devices do not count their packets.
+  const bool is_planned = end.messages > 0 && (end.bytes_wire.count > 0 || end.bytes_local.count == 0);
+  return !is_planned && end.counters.packets_tx == 0 &&
+         std::ranges::none_of(end.background, [](const BackgroundRow& entry) { return entry.posted > 0; });
+}
+
 Duration generator_delay(const RecordedRun& emulated, const RecordedRun* reference) {
   const TransportCounters& counters = emulated.end.counters;
   Duration late = counters.slipped + counters.pacing_slipped;
+  if (reference != nullptr && !emulated.end.turns.empty() && is_off_the_wires(emulated))
+    return std::max(late, emulated.end.completion - reference->end.completion);
   if (reference == nullptr || !reference->latency || emulated.end.turns.empty()) return late;
   const Duration expected = reference->latency->p50;
   late = std::max(late, time_in_turns_above(emulated.end.turns, expected));

@@ -117,11 +117,14 @@ struct Diagnosis {
 /// nodes, executions and queue pairs again for each job of `jobs`. `asked` are operations that communicate.
 Diagnosis diagnose(const RunReader& record, std::span<const OperationRow> asked = {});
 
+/// Whether nothing of a run went over ports, nor was to: its times are those of whoever drove it.
+bool is_off_the_wires(const RecordedRun& run);
+
 /// How much of the completion time of an emulated run the generator's lateness explains: the line time that its worst
 /// port lost for good and the schedule that its worst paced queue pair did, or the time in turns of the loop that took
 /// longer than half of the messages do in the reference, or, where its usual turns explain what messages took longer,
-/// as large a part of the whole as the turns that a message waits for are of a message, whichever is longest. 0 in
-/// virtual time.
+/// as large a part of the whole as the turns that a message waits for are of a message, whichever is longest. Of a run
+/// that had nothing on wires all that it took longer than the reference. 0 in virtual time.
 Duration generator_delay(const RecordedRun& emulated, const RecordedRun* reference);
 
 }  // namespace rankwire
