@@ -74,6 +74,11 @@ Json ports_json(const Certificate& certificate) {
   return ports;
 }
 
+/// Ports of a run count those alone that they do not make good for.
+std::string worst_stall_text(Duration worst) {
+  return worst > Duration() ? "worst stall " + readable(worst) : "no stall beyond transport.catch_up";
+}
+
 std::string ports_text(const Certificate& certificate) {
   std::string text;
   for (const PortCertificate& port : certificate.ports)
@@ -124,9 +129,9 @@ std::string certification_text(const Certificate& certificate, std::optional<Dur
   if (const auto time = part_of_run(run, part)) text += fmt::format(" ({})", readable(*time));
   text += fmt::format(
       " may be the generator's own: against the embedded switch it took {:+.2g} .. {:+.2g} % longer than the twin for "
-      "{} operations in {}; worst turn {}, worst stall {}, {} lost",
+      "{} operations in {}; worst turn {}, {}, {} lost",
       least * 100, most * 100, certificate.operations, readable(certificate.time), readable(certificate.worst_turn),
-      readable(certificate.worst_stall), readable(certificate.slipped));
+      worst_stall_text(certificate.worst_stall), readable(certificate.slipped));
   if (certificate.cut > 1) text += fmt::format(", with bytes and computing cut to 1/{}", certificate.cut);
   if (certificate.jitter) text += fmt::format(", jitter {}", readable(*certificate.jitter));
   if (certificate.clock_slew_ppm) text += fmt::format(", clock {:+.2g} ppm", *certificate.clock_slew_ppm);

@@ -57,6 +57,10 @@ TEST(Certification, IsToldInFiguresAndWords) {
               HasSubstr("gaps below 24 % (24.01 ms) may be the generator's own: against the embedded switch it took +1 "
                         ".. +3 % longer than the twin for 12 operations in 40 ms; worst turn 5 us, worst stall 4 us, 3 "
                         "us lost, jitter 600 ns, clock +20 ppm"));
+  Certificate caught_up = of_two_runs();
+  caught_up.worst_stall = Duration();
+  EXPECT_THAT(certification_text(caught_up, {}),
+              HasSubstr("worst turn 5 us, no stall beyond transport.catch_up, 3 us"));
   const Certificate none{.failure = "no processor"};
   EXPECT_TRUE(certification_json(none, {})["resolvable"].is_null());
   EXPECT_EQ(certification_json(none, {})["reason"], "no processor");
