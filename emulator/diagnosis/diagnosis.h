@@ -44,6 +44,7 @@ struct Losses {
   uint64_t corrupt = 0;            ///< packets that arrived with a wrong ICRC; they are among `lost`
   std::vector<PortLosses> ports;   ///< by source and destination, those with packets
   std::vector<SwitchDrops> drops;  ///< most first
+  /// Where a single port lost its link that port, if half of them and more were on their way from there or to it.
   std::optional<CommonTrait> where;
 };
 
@@ -56,7 +57,7 @@ constexpr bool makes_lost(std::string_view action) noexcept {
 /// Connections that failed.
 struct FailedConnections {
   uint64_t recorded = 0;  ///< at most as many as the record keeps
-  /// Where a single port lost its link that port, if any of them has an end there, whatever else they share.
+  /// As Losses::where.
   std::optional<CommonTrait> where;
 };
 
