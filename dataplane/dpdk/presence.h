@@ -1,4 +1,4 @@
-// Whether a device that was opened is still there.
+// Whether a device that was opened is still there, and has a link.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,8 @@ class DevicePresence {
   /// Why nothing can be sent or seen on it any more, naming it: its network interface is gone, is another one of the
   /// same name or was set down, or the device was unplugged. Empty: none of these, or there is no way to know.
   std::string absence() const;
+  /// The same, or that its link is down now. Devices that do not know their link have none that is down.
+  std::string trouble() const;
 
  private:
   std::string device_, interface_;

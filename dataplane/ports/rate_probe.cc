@@ -39,6 +39,8 @@ class Probe {
   Time next_due() const { return pacer_.next_due(); }
 
   void send(Time now) {
+    // The pacer counts only what it does not catch up with.
+    result_.worst_stall = std::max(result_.worst_stall, now - pacer_.schedule());
     pacer_.keep_up(now);
     if (!pacer_.due(now)) return;
     const auto limit = static_cast<uint32_t>(std::min<int64_t>(kBurst, frames_ - taken_));
@@ -74,7 +76,7 @@ class Probe {
 
   ProbeResult result() const {
     ProbeResult result = result_;
-    result.slipped = pacer_.slipped(), result.worst_stall = pacer_.worst_stall();
+    result.slipped = pacer_.slipped();
     return result;
   }
 

@@ -42,7 +42,7 @@ struct ProbeResult {
   /// than the frames are on the line: 0.01 for 1 %. What a port takes into a queue of its own counts as sent.
   std::vector<double> errors;
   Duration slipped;      ///< as of a Pacer
-  Duration worst_stall;  ///< the same
+  Duration worst_stall;  ///< furthest that it was behind its schedule, also where it caught up with all of that
 };
 
 struct ProbeResults {

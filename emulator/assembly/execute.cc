@@ -13,6 +13,7 @@
 #include "emulator/assembly/background.h"
 #include "emulator/assembly/connecting.h"
 #include "emulator/assembly/live_run.h"
+#include "emulator/assembly/lost_links.h"
 #include "emulator/assembly/predicted_work.h"
 #include "emulator/assembly/rate_sampling.h"
 #include "emulator/assembly/run_end.h"
@@ -204,6 +205,7 @@ RunResult end_unconnected(const Setup& setup, const Execution& execution, std::s
       setup, [&](ConnectionRange range) { return execution.transport.flows_of(range); }, record);
   execution.transport.close();
   if (execution.testbed != nullptr) add_testbed(*execution.testbed, result, record, end);
+  tell_lost_links(setup, result, end);
   record.end(end);
   return result;
 }
@@ -284,6 +286,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   end.hardware_counters = counter_rows(before, after);
   end.port_settings = setting_rows(before, after);
   if (execution.testbed != nullptr) add_testbed(*execution.testbed, result, record, end);
+  tell_lost_links(setup, result, end);
   record.end(end);
   result.completion = end.completion;
   return result;

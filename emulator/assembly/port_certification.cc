@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,7 +26,19 @@ struct Share {
   ProbeResults results;
 };
 
-std::vector<Share> shares_of(const Setup& setup, Testbed& testbed, const WorkerShares& workers) {
+/// Those without a link send nothing: a driver may take their frames all the same.
+using Linkless = std::map<PortId, std::string>;
+
+Linkless linkless_ports(const Setup& setup, const Testbed& testbed) {
+  Linkless linkless;
+  for (const Nic& nic : setup.plan.transport.nics)
+    if (const std::string trouble = testbed.link_trouble(nic.port); !trouble.empty())
+      linkless.try_emplace(nic.port, trouble);
+  return linkless;
+}
+
+std::vector<Share> shares_of(const Setup& setup, Testbed& testbed, const WorkerShares& workers,
+                             const Linkless& linkless) {
   std::map<PortId, const Nic*> nics;  // the first of each port
   for (const Nic& nic : setup.plan.transport.nics) nics.try_emplace(nic.port, &nic);
   std::vector<Share> shares(workers.workers());
@@ -34,7 +47,7 @@ std::vector<Share> shares_of(const Setup& setup, Testbed& testbed, const WorkerS
   for (const PortBinding& binding : testbed.ports()) {
     queue = std::exchange(port, binding.id) == binding.id ? queue + 1 : 0;
     const auto nic = nics.find(binding.id);
-    if (nic == nics.end()) continue;
+    if (nic == nics.end() || linkless.contains(binding.id)) continue;
     Share& share = shares[workers.of_queue(binding.id, queue)];
     share.ids.push_back(binding.id);
     share.queues.push_back({binding.port, binding.rate, nic->second->mac, nic->second->vlan});
@@ -55,7 +68,8 @@ void add(const ProbeResult& queue, PortCertificate& port) {
 
 std::vector<PortCertificate> certify_ports(const Setup& setup, Testbed& testbed, const WorkerShares& workers,
                                            std::span<const uint32_t> cpus, const std::atomic<bool>& interrupted) {
-  std::vector<Share> shares = shares_of(setup, testbed, workers);
+  Linkless linkless = linkless_ports(setup, testbed);
+  std::vector<Share> shares = shares_of(setup, testbed, workers, linkless);
   const ProbeOptions options{.payload = *setup.config.transport.mtu, .catch_up = setup.config.transport.catch_up};
   const std::thread::id own = std::this_thread::get_id();
   const auto work = [&](size_t worker) {
@@ -71,6 +85,13 @@ std::vector<PortCertificate> certify_ports(const Setup& setup, Testbed& testbed,
   std::map<PortId, PortCertificate> ports;
   for (const Share& share : shares)
     for (size_t i = 0; i < share.ids.size(); ++i) add(share.results.ports[i], ports[share.ids[i]]);
+  // One whose link went meanwhile has no figures, either.
+  linkless.merge(linkless_ports(setup, testbed));
+  for (const auto& [id, trouble] : linkless) {
+    PortCertificate without;
+    without.link_trouble = trouble;
+    ports[id] = std::move(without);
+  }
   std::vector<PortCertificate> all;
   for (auto& [id, port] : ports) {
     port.port = setup.config.ports[id.value].name;

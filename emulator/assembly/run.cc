@@ -180,7 +180,8 @@ void PreparedRun::certified(Certificate certificate) {
 }
 
 std::vector<PortCertificate> PreparedRun::measure_ports(const RunControl& control) {
-  if (setup_.config.ports.front().embedded()) return {};
+  const std::vector<PortConfig>& ports = setup_.config.ports;
+  if (ports.front().embedded() || std::ranges::all_of(ports, &PortConfig::is_rdma_device)) return {};
   const WorkerShares shares(setup_, threads_.count);
   const std::unique_ptr<Testbed> testbed = open_testbed(shares, control);
   return certify_ports(setup_, *testbed, shares, threads_.cpus, control.interrupted);
@@ -188,7 +189,8 @@ std::vector<PortCertificate> PreparedRun::measure_ports(const RunControl& contro
 
 void PreparedRun::complete_certificate(const RunControl& control) {
   if (!certificate_) return;
-  if (certificate_->failure.empty()) certificate_->ports = measure_ports(control);
+  // Whatever became of the rest of it.
+  if (!control.interrupted) certificate_->ports = measure_ports(control);
   recorder_->certificate(*certificate_);
 }
 

@@ -9,10 +9,12 @@
 #include "dataplane/dpdk/environment.h"
 #include "dataplane/dpdk/kept_device.h"
 #include "dataplane/dpdk/port.h"
+#include "dataplane/dpdk/presence.h"
 #include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/embedded_testbed.h"
 #include "emulator/assembly/port_flow_control.h"
 #include "emulator/assembly/verbs_ports.h"
+#include "emulator/record/lost_links.h"
 
 namespace rankwire {
 namespace {
@@ -51,7 +53,9 @@ class DeviceTestbed final : public Testbed {
       : setup_(setup),
         verbs_ports_(std::move(verbs_ports)),
         queues_(setup.config.ports.size()),
-        flow_control_(queues_.size()) {
+        flow_control_(queues_.size()),
+        presences_(queues_.size()),
+        links_(queues_.size()) {
     const DpdkOptions options = dpdk_options(setup.config, setup.machine);
     if (options.devices.empty()) return;
     if (open.dpdk == nullptr) open.dpdk = std::make_shared<DpdkEnvironment>(options);
@@ -66,6 +70,8 @@ class DeviceTestbed final : public Testbed {
       if (port.is_rdma_device() || !setup.is_here(PortId(p))) continue;
       queues_[p] = open_dpdk_queues(*environment_, next->first, next->second);
       ++next;
+      presences_[p].emplace(port.device);
+      links_[p] = link_text(p);
       flow_control_[p] = settle_flow_control(setup.config, port);
       if (shares.is_shared(PortId(p)) && flow_control_[p].mode == PauseMode::kSoftware) leave_pauses(setup, p);
     }
@@ -87,8 +93,13 @@ class DeviceTestbed final : public Testbed {
       if (queues_[p].empty()) continue;
       const std::string text = flow_control_[p].text();
       rows.push_back({.port = PortId(p), .name = "pfc", .before = text, .after = text});
+      rows.push_back({.port = PortId(p), .name = kLinkSetting, .before = links_[p], .after = link_text(p)});
     }
     return rows;
+  }
+  std::string link_trouble(PortId port) const override {
+    const std::optional<DevicePresence>& presence = presences_[port.value];
+    return presence ? presence->trouble() : std::string();
   }
   std::span<const VerbsPort> verbs_ports() override { return verbs_ports_; }
   std::span<Device* const> devices() override { return {}; }
@@ -99,6 +110,11 @@ class DeviceTestbed final : public Testbed {
   std::vector<PortCounters> finish() override { return {}; }
 
  private:
+  std::string link_text(uint32_t p) const {
+    const std::string trouble = link_trouble(PortId(p));
+    return trouble.empty() ? kLinkIsUp : trouble;
+  }
+
   /// A pause arrives at one queue, whose worker would be the only one to obey it.
   void leave_pauses(Setup& setup, uint32_t p) {
     flow_control_[p].mode = PauseMode::kOff;
@@ -112,6 +128,8 @@ class DeviceTestbed final : public Testbed {
   std::shared_ptr<DpdkEnvironment> environment_;                 // none without DPDK devices
   std::vector<std::vector<std::unique_ptr<FramePort>>> queues_;  // by port
   std::vector<PortFlowControl> flow_control_;                    // the same
+  std::vector<std::optional<DevicePresence>> presences_;         // the same
+  std::vector<std::string> links_;                               // the same: when they were opened
 };
 
 /// Only the embedded switch can be looked into.

@@ -32,8 +32,10 @@ class Testbed {
   virtual Doorbells* arrivals([[maybe_unused]] uint32_t worker) { return nullptr; }
   /// Those that are RDMA devices.
   virtual std::span<const VerbsPort> verbs_ports() { return {}; }
-  /// How DPDK devices are set for the run, in port order.
+  /// How DPDK devices are set for the run, and what has become of their links since they were opened, in port order.
   virtual std::vector<PortSettingRow> settings() const { return {}; }
+  /// Why nothing goes over a DPDK device now, as DevicePresence says it; empty where nothing is known against it.
+  virtual std::string link_trouble([[maybe_unused]] PortId port) const { return {}; }
   /// What must be driven. Empty when the switch has a thread of its own or the device is a real one.
   virtual std::span<Device* const> devices() = 0;
   /// Of those the ones that a worker drives.

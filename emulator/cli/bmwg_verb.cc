@@ -152,7 +152,9 @@ CaseOutcome carry_out_on(const std::vector<DevicePresence>& interfaces, const st
   for (const DevicePresence& interface : interfaces) {
     const std::string absence = interface.absence();
     if (absence.empty()) continue;
-    outcome.reason = outcome.reason.empty() ? absence : fmt::format("{}; {}", absence, outcome.reason);
+    // A run in which it happened says so itself.
+    if (outcome.reason.find(absence) == std::string::npos)
+      outcome.reason = outcome.reason.empty() ? absence : fmt::format("{}; {}", absence, outcome.reason);
     outcome.verdict = CaseVerdict::kError;
     break;
   }

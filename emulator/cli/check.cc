@@ -261,7 +261,7 @@ int check_configuration(const RunRequest& request) {
   if (request.ask_devices) devices = ask_devices(resolved.config, interrupted);
   std::optional<Certificate> certificate;
   if (request.certify) certificate = certify(resolved.config, scratch->path() / "certified", interrupted);
-  if (request.certify_ports && certificate->failure.empty())
+  if (request.certify_ports && !interrupted)
     certificate->ports = measured_ports(request, scratch->path() / "ports", interrupted);
   if (interrupted) fail_run("stopped by a signal");
   scratch.reset();  // nobody may be there any more to read what is printed

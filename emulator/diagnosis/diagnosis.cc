@@ -8,6 +8,7 @@
 #include "emulator/diagnosis/loop_turns.h"
 #include "emulator/diagnosis/slower_step.h"
 #include "emulator/record/bulk_reader.h"
+#include "emulator/record/lost_links.h"
 #include "emulator/record/reference_band.h"
 
 namespace rankwire {
@@ -17,11 +18,21 @@ namespace {
 struct WireTraffic {
   std::vector<PairTraffic> pairs;
   std::vector<RankNic> nics;
+  std::vector<LostLink> lost_links;
 };
+
+std::vector<LostLink> lost_links_of(const RunReader& record, const RecordedRun& run) {
+  std::vector<LostLink> links;
+  if (run.end.verdict == "ok") return links;
+  for (const PortSettingRow& lost : lost_links(record.port_settings(run)))
+    links.push_back({lost.port, lost_link_text(lost)});
+  return links;
+}
 
 WireTraffic read_traffic(const RunReader& record, const RecordedRun& run) {
   WireTraffic traffic;
   traffic.nics = record.rank_nics(run);
+  traffic.lost_links = lost_links_of(record, run);
   record.for_each_pair(run, [&](const PairTraffic& pair) { traffic.pairs.push_back(pair); });
   return traffic;
 }
@@ -37,6 +48,28 @@ TroubledPair troubled(const PairTraffic& pair, double trouble, double traffic) {
           .destination = pair.destination,
           .trouble = trouble,
           .traffic = traffic};
+}
+
+/// A single port that lost its link, where half of the trouble and more is on connections with an end there; else as
+/// common_trait.
+std::optional<CommonTrait> where_of(std::span<const TroubledPair> pairs, const WireTraffic& traffic,
+                                    const Observations& observations) {
+  const auto common = [&] { return common_trait(pairs, traffic.nics, observations); };
+  if (traffic.lost_links.size() != 1) return common();
+  const PortId port = traffic.lost_links.front().port;
+  const auto is_there = [&](RankId rank) {
+    return rank.value < traffic.nics.size() && traffic.nics[rank.value].port == port;
+  };
+  CommonTrait found{.trait = Trait::kPort, .value = port.value, .other = 0, .group = {}};
+  double trouble = 0, all = 0;
+  for (const TroubledPair& pair : pairs) {
+    trouble += pair.trouble, all += pair.traffic;
+    if (is_there(pair.source) || is_there(pair.destination))
+      found.part_of_trouble += pair.trouble, found.part_of_traffic += pair.traffic;
+  }
+  if (trouble <= 0 || all <= 0 || found.part_of_trouble * 2 < trouble) return common();
+  found.part_of_trouble /= trouble, found.part_of_traffic /= all;
+  return found;
 }
 
 /// Of one job, absent: of all, what queue pairs count; what ports do is of all.
@@ -70,7 +103,7 @@ Losses losses_of(const RunReader& record, const RecordedRun& run, const WireTraf
   for (const ImpairmentRuleRow& rule : record.impairment_rules(run))
     if (makes_lost(rule.action)) losses.impaired += rule.done;
   std::ranges::stable_sort(losses.drops, std::ranges::greater(), &SwitchDrops::frames);
-  losses.where = common_trait(pairs, traffic.nics, {losses.lost, {}});
+  losses.where = where_of(pairs, traffic, {losses.lost, {}});
   return losses;
 }
 
@@ -89,7 +122,7 @@ FailedConnections failed_of(const RunReader& record, const RecordedRun& run, con
     failed_pairs += failure ? 1 : 0;
     pairs.push_back(troubled(pair, failure ? failure.mapped() : 0, 1));
   }
-  failed.where = common_trait(pairs, traffic.nics, {failed_pairs, pairs.size()});
+  failed.where = where_of(pairs, traffic, {failed_pairs, pairs.size()});
   return failed;
 }
 
@@ -225,9 +258,19 @@ void find_blame(const RunReader& record, const RecordedRun& run, Duration gap, c
 
 }  // namespace
 
+bool is_off_the_wires(const RecordedRun& run) {
+  const RunEnd& end = run.end;
+  // Signals are messages without bytes, and RDMA devices do not count their packets.
+  const bool is_planned = end.messages > 0 && (end.bytes_wire.count > 0 || end.bytes_local.count == 0);
+  return !is_planned && end.counters.packets_tx == 0 &&
+         std::ranges::none_of(end.background, [](const BackgroundRow& entry) { return entry.posted > 0; });
+}
+
 Duration generator_delay(const RecordedRun& emulated, const RecordedRun* reference) {
   const TransportCounters& counters = emulated.end.counters;
   Duration late = counters.slipped + counters.pacing_slipped;
+  if (reference != nullptr && !emulated.end.turns.empty() && is_off_the_wires(emulated))
+    return std::max(late, emulated.end.completion - reference->end.completion);
   if (reference == nullptr || !reference->latency || emulated.end.turns.empty()) return late;
   const Duration expected = reference->latency->p50;
   late = std::max(late, time_in_turns_above(emulated.end.turns, expected));
@@ -246,6 +289,7 @@ Diagnosis diagnose(const RunReader& record, std::span<const OperationRow> asked)
   if (run == nullptr || !run->ended) return diagnosis;
   const WireTraffic traffic = read_traffic(record, *run);
   diagnosis.losses = losses_of(record, *run, traffic);
+  diagnosis.lost_links = traffic.lost_links;
   diagnosis.failed = failed_of(record, *run, traffic);
   diagnosis.shares = port_shares(record, *run);
   const RecordedRun* const reference = record.reference();

@@ -44,6 +44,7 @@ struct Losses {
   uint64_t corrupt = 0;            ///< packets that arrived with a wrong ICRC; they are among `lost`
   std::vector<PortLosses> ports;   ///< by source and destination, those with packets
   std::vector<SwitchDrops> drops;  ///< most first
+  /// Where a single port lost its link that port, if half of them and more were on their way from there or to it.
   std::optional<CommonTrait> where;
 };
 
@@ -56,7 +57,14 @@ constexpr bool makes_lost(std::string_view action) noexcept {
 /// Connections that failed.
 struct FailedConnections {
   uint64_t recorded = 0;  ///< at most as many as the record keeps
+  /// As Losses::where.
   std::optional<CommonTrait> where;
+};
+
+/// A port over which nothing went any more when the run ended.
+struct LostLink {
+  PortId port;
+  std::string text;  ///< what is wrong, naming its device
 };
 
 /// Messages that took longer than in the reference, in what their sums of times are, in seconds. Of a flow's messages
@@ -85,6 +93,7 @@ struct JobDiagnosis {
 };
 
 struct Diagnosis {
+  std::vector<LostLink> lost_links;  ///< of a run that did not end well, by port
   Losses losses;
   FailedConnections failed;
   std::optional<SlowMessages> slow;            ///< absent unless both sides timed messages
@@ -109,11 +118,14 @@ struct Diagnosis {
 /// nodes, executions and queue pairs again for each job of `jobs`. `asked` are operations that communicate.
 Diagnosis diagnose(const RunReader& record, std::span<const OperationRow> asked = {});
 
+/// Whether nothing of a run went over ports, nor was to: its times are those of whoever drove it.
+bool is_off_the_wires(const RecordedRun& run);
+
 /// How much of the completion time of an emulated run the generator's lateness explains: the line time that its worst
 /// port lost for good and the schedule that its worst paced queue pair did, or the time in turns of the loop that took
 /// longer than half of the messages do in the reference, or, where its usual turns explain what messages took longer,
-/// as large a part of the whole as the turns that a message waits for are of a message, whichever is longest. 0 in
-/// virtual time.
+/// as large a part of the whole as the turns that a message waits for are of a message, whichever is longest. Of a run
+/// that had nothing on wires all that it took longer than the reference. 0 in virtual time.
 Duration generator_delay(const RecordedRun& emulated, const RecordedRun* reference);
 
 }  // namespace rankwire

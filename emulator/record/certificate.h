@@ -18,6 +18,7 @@ struct PortCertificate {
   std::vector<double> errors = {};  ///< of each measurement: how much longer it took than the frames are on the line
   Duration slipped = {};            ///< line time lost for good
   Duration worst_stall = {};        ///< furthest that it fell behind its schedule
+  std::string link_trouble = {};    ///< why it has no link, of which then nothing else is known; empty: it has
 };
 
 /// How far the generator's own runs against the embedded switch were from what they are in virtual time, and its ports

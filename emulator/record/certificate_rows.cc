@@ -42,6 +42,7 @@ void RunStore::certificate(const Certificate& certificate) {
   for (const double error : certificate.errors) add("error", error);
   for (const PortCertificate& port : certificate.ports) {
     insert.bind("port", static_cast<double>(port.frames), port.port).execute();
+    if (!port.link_trouble.empty()) insert.bind("port_link_trouble", std::nullopt, port.link_trouble).execute();
     add("port_returned", static_cast<double>(port.returned));
     for (const double error : port.errors) add("port_error", error);
     add("port_slipped_ps", static_cast<double>(port.slipped.ps));
@@ -67,7 +68,10 @@ std::optional<Certificate> RunReader::certificate() const {
     if (name == "error") certificate->errors.push_back(rows.real(1));
     if (name == "failure") certificate->failure = rows.text(2);
     if (name == "port") certificate->ports.push_back({rows.text(2), static_cast<uint64_t>(rows.real(1))});
-    if (!certificate->ports.empty()) read_port(name, rows.real(1), certificate->ports.back());
+    if (name == "port_link_trouble" && !certificate->ports.empty())
+      certificate->ports.back().link_trouble = rows.text(2);
+    else if (!certificate->ports.empty())
+      read_port(name, rows.real(1), certificate->ports.back());
   }
   return certificate;
 }

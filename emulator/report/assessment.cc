@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulator/diagnosis/diagnosis.h"
@@ -29,7 +30,10 @@ bool matters(Duration gap, Duration whole) {
 
 /// Whether it was cut off by `run.deadline`, and so takes longer than it did.
 bool is_overdue(const RecordedRun& run) {
-  return run.end.verdict == "failed" && run.end.reason.starts_with("deadline of ");
+  const std::string_view reason = run.end.reason;
+  // Behind what became of ports.
+  return run.end.verdict == "failed" &&
+         (reason.starts_with("deadline of ") || reason.find("; deadline of ") != std::string_view::npos);
 }
 
 /// What a message waits for turns of the loop may be all that it takes longer than in the reference.
@@ -110,14 +114,17 @@ struct LimitTexts {
   std::string unclear;  ///< those of which the generator or the reference cannot tell, kept or not
 };
 
-/// By how much a ratio is longer than its limit allows, where lateness of the generator may explain all of it.
-std::optional<Duration> explained_excess(const RunReader& record, const LimitResult& result) {
+/// What makes a ratio that is above its limit none of the network's; empty where nothing does.
+std::string explained_excess(const RunReader& record, const LimitResult& result) {
   const RecordedRun* const run = record.emulated();
-  if (result.limit.name != "ratio" || result.is_kept || !result.value || run == nullptr) return std::nullopt;
-  if (run->start.fidelity != Fidelity::kEmulated) return std::nullopt;
-  const double part = (*result.value - result.limit.value) / *result.value;
-  const Duration excess(static_cast<int64_t>(static_cast<double>(run->end.completion.ps) * part));
-  return generator_delay(*run, record.reference()) >= excess ? std::optional(excess) : std::nullopt;
+  if (result.limit.name != "ratio" || result.is_kept || !result.value || run == nullptr) return {};
+  if (run->start.fidelity != Fidelity::kEmulated) return {};
+  const auto part_of_run = [&](double part) {
+    return Duration(static_cast<int64_t>(static_cast<double>(run->end.completion.ps) * part));
+  };
+  const Duration excess = part_of_run((*result.value - result.limit.value) / *result.value);
+  const Duration gap = part_of_run((*result.value - 1) / *result.value);
+  return explained_by_lateness(excess, gap, generator_delay(*run, record.reference()));
 }
 
 LimitTexts limit_texts(const RunReader& record) {
@@ -130,9 +137,8 @@ LimitTexts limit_texts(const RunReader& record) {
                                     result.text, part * 100));
     } else if (is_between(result)) {
       unclear.push_back(fmt::format("{}, of which one end is above the limit and the other is not", result.text));
-    } else if (const std::optional<Duration> excess = explained_excess(record, result)) {
-      unclear.push_back(
-          fmt::format("{}, by {}, which lateness of the generator may explain", result.text, readable(*excess)));
+    } else if (const std::string explanation = explained_excess(record, result); !explanation.empty()) {
+      unclear.push_back(result.text + explanation);
     } else if (!result.is_kept) {
       broken.push_back(result.text);
     }
@@ -194,6 +200,13 @@ std::string explain_limits(const RunReader& record, const RecordedRun& run) {
 }
 
 }  // namespace
+
+std::string explained_by_lateness(Duration excess, Duration gap, Duration late) {
+  if (late >= excess) return fmt::format(", by {}, which lateness of the generator may explain", readable(excess));
+  if (late * 2 < gap || excess > gap) return {};
+  return fmt::format(", by {}, of which lateness of the generator may explain {}, and that is most of the gap",
+                     readable(excess), readable(late));
+}
 
 std::string reason_code(const RunReader& record, const RecordedRun& run) {
   if (!run.ended) return run.at_work ? "running" : "no_end";
@@ -337,6 +350,7 @@ std::string explain_fidelity(const RunReader& record) {
     return "packet-level twin in virtual time: no device took part, and the generator is never late";
   }
   if (!did_anything(*run)) return "nothing was sent, so there are no times to judge";
+  if (is_off_the_wires(*run)) return "nothing was on a wire: what is longer than in the reference is the loop's own";
   if (run->end.verdict != "ok")
     return fmt::format("the generator kept its schedule as far as the run went (worst stall {})",
                        readable(run->end.counters.worst_stall));

@@ -19,6 +19,12 @@ inline bool is_unconnected(const FailureRow& failure) {
   return failure.operation.empty() && failure.message.empty();
 }
 
+/// What is said of a ratio that is above its limit by `excess`, `gap` longer than the reference, where the generator's
+/// lateness is why nothing can be told of the network: ", by 3 ms, which ...". Lateness is that of the worst port, and
+/// several ports' may have followed one another: where it is half of the gap the rest is no proof, either, unless the
+/// limit is below the reference. Empty where it is less than both.
+std::string explained_by_lateness(Duration excess, Duration gap, Duration late);
+
 /// Whether a pipeline may go on with a verdict.
 inline bool passes(std::string_view verdict) {
   return verdict == "ok" || verdict == "degraded";

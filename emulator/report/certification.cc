@@ -62,6 +62,8 @@ Json ports_json(const Certificate& certificate) {
   Json ports = Json::array();
   for (const PortCertificate& port : certificate.ports) {
     ports.push_back({{"port", port.port},
+                     {"link_up", port.link_trouble.empty()},
+                     {"reason", port.link_trouble.empty() ? Json(nullptr) : Json(port.link_trouble)},
                      {"frames", port.frames},
                      {"returned", port.returned},
                      {"errors", port.errors},
@@ -72,14 +74,24 @@ Json ports_json(const Certificate& certificate) {
   return ports;
 }
 
+/// Ports of a run count those alone that they do not make good for.
+std::string worst_stall_text(Duration worst) {
+  return worst > Duration() ? "worst stall " + readable(worst) : "no stall beyond transport.catch_up";
+}
+
 std::string ports_text(const Certificate& certificate) {
+  std::string text;
+  for (const PortCertificate& port : certificate.ports)
+    if (!port.link_trouble.empty())
+      text += fmt::format("; port {} has no link, and was not measured: {}", port.port, port.link_trouble);
   const SlowestPort slowest = slowest_port(certificate);
-  if (slowest.port == nullptr) return {};
+  if (slowest.port == nullptr) return text;
   const auto [least, most] = std::ranges::minmax(slowest.port->errors);
-  return fmt::format(
-      "; of its ports {} is furthest from its rate: {} frames took {:+.2g} .. {:+.2g} % longer than on "
-      "the line, worst stall {}",
-      slowest.port->port, slowest.port->frames, least * 100, most * 100, readable(slowest.port->worst_stall));
+  return text + fmt::format(
+                    "; of its ports {} is furthest from its rate: {} frames took {:+.2g} .. {:+.2g} % longer than on "
+                    "the line, worst stall {}",
+                    slowest.port->port, slowest.port->frames, least * 100, most * 100,
+                    readable(slowest.port->worst_stall));
 }
 
 }  // namespace
@@ -111,15 +123,15 @@ Json certification_json(const Certificate& certificate, std::optional<Duration> 
 
 std::string certification_text(const Certificate& certificate, std::optional<Duration> run) {
   const std::optional<double> part = resolvable_part(certificate);
-  if (!part) return "what gaps this generator resolves is not known: " + certificate.failure;
+  if (!part) return "what gaps this generator resolves is not known: " + certificate.failure + ports_text(certificate);
   const auto [least, most] = std::ranges::minmax(certificate.errors);
   std::string text = fmt::format("gaps below {:.2g} %", *part * 100);
   if (const auto time = part_of_run(run, part)) text += fmt::format(" ({})", readable(*time));
   text += fmt::format(
       " may be the generator's own: against the embedded switch it took {:+.2g} .. {:+.2g} % longer than the twin for "
-      "{} operations in {}; worst turn {}, worst stall {}, {} lost",
+      "{} operations in {}; worst turn {}, {}, {} lost",
       least * 100, most * 100, certificate.operations, readable(certificate.time), readable(certificate.worst_turn),
-      readable(certificate.worst_stall), readable(certificate.slipped));
+      worst_stall_text(certificate.worst_stall), readable(certificate.slipped));
   if (certificate.cut > 1) text += fmt::format(", with bytes and computing cut to 1/{}", certificate.cut);
   if (certificate.jitter) text += fmt::format(", jitter {}", readable(*certificate.jitter));
   if (certificate.clock_slew_ppm) text += fmt::format(", clock {:+.2g} ppm", *certificate.clock_slew_ppm);

@@ -11,7 +11,8 @@ namespace rankwire {
 
 /// The smallest gap that a run can resolve, as a part of its time: the mean error of the certificate's runs and the
 /// distance within which, with 95 %, one more would be of it (Student's t x deviation x root of 1 + 1/n), and the same
-/// of the port that is furthest from its rate. Absent where nothing was measured, or one run alone.
+/// of the port that is furthest from its rate, of those that have a link. Absent where nothing was measured, or one run
+/// alone.
 std::optional<double> resolvable_part(const Certificate& certificate);
 
 /// `certification` of summary.json and of `check --json`. `run`: the time that a part is of, where it is known.

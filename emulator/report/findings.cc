@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "emulator/report/assessment.h"
@@ -30,6 +31,8 @@ class TraitNames {
       : ranks_(record), ports_(port_names(record, run)), jobs_(record.jobs()), nics_(record.rank_nics(run)) {}
 
   std::string port(PortId port) const { return name_of(ports_, port); }
+  /// " (host 2)"
+  std::string behind(PortId port) const { return host_behind(nics_, port); }
 
   /// "port p2", "host 3", "rank 5 of job a", "job a", "group tp0".
   std::string value(const CommonTrait& found) const {
@@ -224,7 +227,10 @@ std::vector<std::string> findings(const RunReader& record, const Diagnosis& diag
   const RecordedRun* const run = record.emulated();
   if (run == nullptr || !run->ended) return {};
   const TraitNames names(record, *run);
-  std::vector<std::string> list = blame_texts(record, diagnosis);
+  std::vector<std::string> list;
+  for (const LostLink& lost : diagnosis.lost_links)
+    list.push_back(fmt::format("port {}{}: {}", names.port(lost.port), names.behind(lost.port), lost.text));
+  std::ranges::move(blame_texts(record, diagnosis), std::back_inserter(list));
   for (const std::string& text :
        {failure_text(names, diagnosis.failed),
         loss_text(names, diagnosis.losses, run->end.counters, run->end.verdict == "ok"),
@@ -243,6 +249,9 @@ nlohmann::ordered_json diagnosis_json(const RunReader& record, const Diagnosis& 
   Json json;
   json["findings"] = findings(record, diagnosis);
   json["unsearched_executions"] = diagnosis.unsearched;
+  json["lost_links"] = Json::array();
+  for (const LostLink& lost : diagnosis.lost_links)
+    json["lost_links"].push_back({{"port", names.port(lost.port)}, {"text", lost.text}});
   Json drops = Json::array();
   for (const SwitchDrops& drop : l.drops) drops.push_back({{"port", drop.port}, {"frames", drop.frames}});
   json["losses"] = {{"packets", l.packets},

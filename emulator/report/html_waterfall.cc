@@ -287,7 +287,14 @@ std::string picture_and_table(const RunReader& record, const CriticalPath& path,
 
 std::string html_waterfall(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall,
                            const CausesRemoved* removed) {
-  return picture_and_table(record, path, waterfall, removed, "gap");
+  std::string html = picture_and_table(record, path, waterfall, removed, "gap");
+  if (removed == nullptr && !html.empty())
+    html += fmt::format(
+        "<p class=\"note\">What each part is worth is not told: replays without it are of {},000 executions at most, "
+        "and "
+        "the run has more.</p>\n",
+        kMostReplayedExecutions / 1000);
+  return html;
 }
 
 std::string html_job_waterfalls(const RunReader& record, const std::vector<JobDiagnosis>& jobs) {

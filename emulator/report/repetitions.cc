@@ -181,7 +181,10 @@ std::string html_repetitions(const RunReader& record) {
                                   {"Reason", HtmlColumn::kText}});
   for (const RepetitionResult& result : repetition_results(record)) {
     const std::string name = fmt::format("{}{}", result.number, result.number == record.shown() ? " (shown)" : "");
-    const bool has_ratio = result.completion && result.verdict.passes();
+    // Whatever its limits make of it.
+    const auto run = std::ranges::find(record.repetitions(), result.number,
+                                       [](const RecordedRun& one) { return one.start.repetition.number; });
+    const bool has_ratio = result.completion && run->end.verdict == "ok";
     table.add({HtmlCell::valued(name, result.number), result.completion,
                readable_ratio(has_ratio ? over_reference(record, *result.completion) : std::nullopt),
                result.verdict.verdict, result.fidelity, line_of_reason(result.verdict.reason)});

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/record/lost_links.h"
 #include "emulator/report/format.h"
 #include "emulator/report/port_names.h"
 #include "emulator/report/rank_names.h"
@@ -39,9 +41,20 @@ std::optional<StalledRun> stalled_run(const RunReader& record) {
 class Places {
  public:
   Places(const RunReader& record, const RecordedRun& run)
-      : names_(record), ports_(port_names(record, run)), nics_(record.rank_nics(run)) {}
+      : names_(record),
+        ports_(port_names(record, run)),
+        nics_(record.rank_nics(run)),
+        lost_(lost_links(record.port_settings(run))) {}
 
   std::string label(RankId rank) const { return names_.label(rank.value); }
+  /// What became of the port of a rank; of a rank behind none that lost its link, of the first that did.
+  std::string lost(RankId rank) const {
+    const PortId own = rank.value < nics_.size() ? nics_[rank.value].port : PortId();
+    const auto of_rank = std::ranges::find(lost_, own, &PortSettingRow::port);
+    const auto row = of_rank != lost_.end() ? of_rank : lost_.begin();
+    if (row == lost_.end()) return "a port has lost its link";
+    return fmt::format("port {}: {}", name_of(ports_, row->port), lost_link_text(*row));
+  }
   std::string full(RankId rank) const {
     if (rank.value >= nics_.size() || !nics_[rank.value].port.valid()) return names_.titled(rank.value);
     const RankNic& nic = nics_[rank.value];
@@ -53,6 +66,7 @@ class Places {
   RankNames names_;
   std::map<PortId, std::string> ports_;
   std::vector<RankNic> nics_;
+  std::vector<PortSettingRow> lost_;
 };
 
 /// What is wrong, with `who` as the culprit.
@@ -81,8 +95,13 @@ std::string what(const StallRow& stall, const std::string& who) {
 
 std::string sentence(const StalledRun& stalled, const Places& places) {
   const StallRow& stall = stalled.stall;
-  std::string text = fmt::format("{}: {}", stall.kind,
-                                 what(stall, stall.culprit.valid() ? places.full(stall.culprit) : std::string()));
+  const std::string who = stall.culprit.valid() ? places.full(stall.culprit) : std::string();
+  std::string text = stall.kind + ": ";
+  if (stall.kind == "lost_link") {
+    text += places.lost(stall.culprit) + (who.empty() ? "" : ", behind which " + who + " is");
+  } else {
+    text += what(stall, who);
+  }
   if (stall.is_cycle) {
     text += " (";
     for (const StallWait& wait : stall.chain) text += places.label(wait.rank) + " > ";

@@ -71,6 +71,17 @@ std::optional<std::pair<double, double>> ends_of_ratio(const Json& document, con
   return std::pair(low.get<double>(), high.get<double>());
 }
 
+/// Of a ratio that is above its bound what lateness of the generator explains, as it is said of limits.
+std::string explanation_of_ratio(const Json& document, const std::string& path, double ratio, double bound) {
+  if (path != "ratio" || ratio <= bound) return {};
+  const Json::json_pointer late("/diagnosis/gap/generator_ps"), time("/emulated/completion_time_ps");
+  for (const Json::json_pointer& figure : {late, time})
+    if (!document.contains(figure) || !document[figure].is_number()) return {};
+  const auto part = [&](double of) { return Duration(static_cast<int64_t>(document[time].get<double>() * of)); };
+  return explained_by_lateness(part((ratio - bound) / ratio), part((ratio - 1) / ratio),
+                               Duration(document[late].get<int64_t>()));
+}
+
 /// Whether the figure comes of single operations.
 bool is_of_operations(std::string_view path) {
   constexpr std::array<std::string_view, 7> kOfOperations = {"operations", "critical_path", "waterfall",      "slack",
@@ -256,6 +267,12 @@ class GateCheck {
     if (std::abs(own - bound() * unit) < part * std::abs(bound() * unit)) {
       result.verdict = CaseVerdict::kInconclusive;
       result.text += fmt::format(", closer to the limit than the {:.2g} % that may be the generator's", part * 100);
+    }
+    if (result.verdict != CaseVerdict::kFail) return result;
+    if (const std::string explanation = explanation_of_ratio(document_, path, own, bound() * unit);
+        !explanation.empty()) {
+      result.verdict = CaseVerdict::kInconclusive;
+      result.text += explanation;
     }
     return result;
   }

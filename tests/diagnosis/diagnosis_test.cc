@@ -126,6 +126,48 @@ TEST_F(DiagnosisTest, FindsWhatFailedConnectionsShare) {
   EXPECT_EQ(failed.where->value, 2u);
 }
 
+// Rank 0 gives up on both of its neighbours, of which rank 2's port has lost its link: two of four failures are there.
+TEST_F(DiagnosisTest, ALostLinkIsWhatFailedConnectionsShare) {
+  end_.verdict = "failed";
+  for (uint32_t other : {1, 2}) {
+    for (const auto& [source, destination] : {std::pair(other, 0u), std::pair(0u, other)}) {
+      FailureRow& failure = end_.failures.emplace_back();
+      failure.connection.source = RankId(source), failure.connection.destination = RankId(destination);
+    }
+  }
+  const Diagnosis before = diagnosis();
+  EXPECT_TRUE(before.lost_links.empty());
+  EXPECT_FALSE(before.failed.where) << "rank 0 is in all, which may be chance";
+  end_.port_settings = {{PortId(1), "link", "up", "up"}, {PortId(2), "link", "up", "device b was removed"}};
+  const Diagnosis found = diagnosis();
+  ASSERT_EQ(found.lost_links.size(), 1u);
+  EXPECT_EQ(found.lost_links[0].port, PortId(2));
+  EXPECT_EQ(found.lost_links[0].text, "device b was removed");
+  ASSERT_TRUE(found.failed.where);
+  EXPECT_EQ(found.failed.where->trait, Trait::kPort);
+  EXPECT_EQ(found.failed.where->value, 2u);
+  EXPECT_DOUBLE_EQ(found.failed.where->part_of_trouble, 0.5);
+  // Most packets were lost elsewhere.
+  flow(0, 2).arrived = 990, flow(0, 1).arrived = 970;
+  const Losses elsewhere = diagnosis().losses;
+  EXPECT_TRUE(!elsewhere.where || elsewhere.where->value != 2u || elsewhere.where->trait != Trait::kPort);
+  flow(0, 2).arrived = 0;
+  const Losses there = diagnosis().losses;
+  ASSERT_TRUE(there.where);
+  EXPECT_EQ(there.where->trait, Trait::kPort);
+  EXPECT_EQ(there.where->value, 2u);
+}
+
+// Of an RDMA device its state tells.
+TEST_F(DiagnosisTest, ARunThatEndedWellHasLostNoLink) {
+  end_.port_settings = {{PortId(1), "state", "active", "down"}};
+  EXPECT_TRUE(diagnosis().lost_links.empty());
+  end_.verdict = "stalled";
+  const Diagnosis found = diagnosis();
+  ASSERT_EQ(found.lost_links.size(), 1u);
+  EXPECT_EQ(found.lost_links[0].text, "the state of its RDMA device was 'active', and then 'down'");
+}
+
 // 2 s instead of 0.5 s. The worst port lost 0.4 s and the worst paced queue pair 0.1 s.
 TEST_F(DiagnosisTest, SharesTheGapOut) {
   end_.counters.slipped = milliseconds(400);

@@ -57,6 +57,10 @@ TEST(Certification, IsToldInFiguresAndWords) {
               HasSubstr("gaps below 24 % (24.01 ms) may be the generator's own: against the embedded switch it took +1 "
                         ".. +3 % longer than the twin for 12 operations in 40 ms; worst turn 5 us, worst stall 4 us, 3 "
                         "us lost, jitter 600 ns, clock +20 ppm"));
+  Certificate caught_up = of_two_runs();
+  caught_up.worst_stall = Duration();
+  EXPECT_THAT(certification_text(caught_up, {}),
+              HasSubstr("worst turn 5 us, no stall beyond transport.catch_up, 3 us"));
   const Certificate none{.failure = "no processor"};
   EXPECT_TRUE(certification_json(none, {})["resolvable"].is_null());
   EXPECT_EQ(certification_json(none, {})["reason"], "no processor");
@@ -80,6 +84,33 @@ TEST(Certification, APortThatIsSlowerThanItsLineAddsToIt) {
                 "worst stall 7 us"));
   certificate.errors.clear();
   EXPECT_FALSE(resolvable_part(certificate)) << "of the rest of the generator nothing is known";
+}
+
+/// No figure stands for it, and the others have theirs.
+TEST(Certification, APortWithoutALinkIsNamed) {
+  Certificate certificate = of_two_runs();
+  certificate.ports = {{.port = "p0", .frames = 9, .errors = {0.04, 0.04}},
+                       {.port = "p1", .link_trouble = "device b: its link is down"}};
+  EXPECT_NEAR(*resolvable_part(certificate), kPart + 0.04, 1e-7);
+  const auto json = certification_json(certificate, {})["ports"];
+  EXPECT_EQ(json[0]["link_up"], true);
+  EXPECT_TRUE(json[0]["reason"].is_null());
+  EXPECT_EQ(json[1]["link_up"], false);
+  EXPECT_EQ(json[1]["reason"], "device b: its link is down");
+  EXPECT_TRUE(json[1]["resolvable"].is_null());
+  EXPECT_THAT(certification_text(certificate, {}),
+              HasSubstr("; port p1 has no link, and was not measured: device b: its link is down; of its ports p0 is "
+                        "furthest from its rate"));
+}
+
+/// Nothing could be compared, but its ports were measured.
+TEST(Certification, PortsAreToldWithoutTheRest) {
+  Certificate certificate{.failure = "no communication came to its end"};
+  certificate.ports = {{.port = "p0", .frames = 9, .errors = {0.04, 0.04}}};
+  EXPECT_FALSE(resolvable_part(certificate));
+  EXPECT_NEAR(certification_json(certificate, {})["ports"][0]["resolvable"].get<double>(), 0.04, 1e-12);
+  EXPECT_THAT(certification_text(certificate, {}),
+              HasSubstr("is not known: no communication came to its end; of its ports p0 is furthest from its rate"));
 }
 
 /// The sample, 50 us emulated and 30 us in the reference: a ratio of 1.667.
@@ -108,7 +139,8 @@ TEST_F(CertifiedRecord, KeepsTheCertificate) {
                   .returned = 2,
                   .errors = {-0.25, -0.25},
                   .slipped = microseconds(6),
-                  .worst_stall = microseconds(7)}};
+                  .worst_stall = microseconds(7)},
+                 {.port = "p2", .link_trouble = "it is down"}};
   const RunReader reader = record(given, {});
   ASSERT_TRUE(reader.certificate());
   const Certificate kept = *reader.certificate();
@@ -122,7 +154,9 @@ TEST_F(CertifiedRecord, KeepsTheCertificate) {
   EXPECT_EQ(kept.clock_time, given.clock_time);
   EXPECT_EQ(kept.clock_slew_ppm, given.clock_slew_ppm);
   EXPECT_EQ(kept.clock_residual, given.clock_residual);
-  ASSERT_EQ(kept.ports.size(), 2u);
+  ASSERT_EQ(kept.ports.size(), 3u);
+  EXPECT_EQ(kept.ports[1].link_trouble, "");
+  EXPECT_EQ(kept.ports[2].link_trouble, "it is down");
   EXPECT_EQ(kept.ports[1].port, "p1");
   EXPECT_EQ(kept.ports[1].frames, 8u);
   EXPECT_EQ(kept.ports[1].returned, 2u);

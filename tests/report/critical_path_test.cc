@@ -8,6 +8,7 @@
 namespace rankwire {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::SampleReport;
@@ -102,6 +103,18 @@ TEST(CriticalPathReport, PageHasItEscaped) {
   const std::string page = SampleReport().page();
   EXPECT_THAT(page, HasSubstr("Where the time went along the critical path"));
   EXPECT_THAT(page, HasSubstr("grads &lt;script&gt; (all_reduce dp)"));
+}
+
+// Of more executions than are replayed.
+TEST(CriticalPathReport, PageSaysWhyNothingWasReplayed) {
+  const SampleReport report;
+  const RunReader record(report.folder());
+  Diagnosis diagnosis = diagnose(record);
+  ASSERT_TRUE(diagnosis.removed);
+  const std::string note = "replays without it are of 500,000 executions at most";
+  EXPECT_THAT(html_critical_path(record, diagnosis), AllOf(HasSubstr("Without it"), Not(HasSubstr(note))));
+  diagnosis.removed.reset();
+  EXPECT_THAT(html_critical_path(record, diagnosis), AllOf(HasSubstr(note), Not(HasSubstr("Without it"))));
 }
 
 TEST(CriticalPathReport, OfARunThatFailedThereIsNone) {

@@ -57,6 +57,37 @@ TEST_F(LimitsTest, ARunThatBreaksOneHasFailed) {
   EXPECT_FALSE(verdict.passes());
 }
 
+// The gap is 20 us, of which 19.7 us are above the limit. Half of it and more is the generator's, or less than that.
+TEST_F(LimitsTest, WhatIsMostlyTheGeneratorsFailsNoDevice) {
+  end_.counters.slipped = microseconds(11);
+  const RecordVerdict unclear = verdict_of(record({{"ratio", 1.01}}));
+  EXPECT_EQ(unclear.verdict, "inconclusive");
+  EXPECT_EQ(unclear.reason,
+            "limits.ratio: 1.666667 is above 1.01, by 19.7 us, of which lateness of the generator may explain 11 us, "
+            "and that is most of the gap");
+  EXPECT_EQ(verdict_of(record({{"ratio", 1.5}})).reason,
+            "limits.ratio: 1.666667 is above 1.5, by 5 us, which lateness of the generator may explain");
+  EXPECT_EQ(verdict_of(record({{"ratio", 0.9}})).verdict, "failed") << "below the reference";
+  end_.counters.slipped = microseconds(9);
+  EXPECT_EQ(verdict_of(record({{"ratio", 1.01}})).verdict, "failed") << "11 us are the device's";
+}
+
+// Of a loop that turned for 1 us at a time.
+TEST_F(LimitsTest, WithoutAnythingOnWiresTheGapIsTheLoops) {
+  end_.turns = {{.low = microseconds(1), .high = microseconds(1), .count = 50}};
+  EXPECT_EQ(verdict_of(record({{"ratio", 1.01}})).verdict, "failed");
+  end_.counters = {};
+  EXPECT_EQ(verdict_of(record({{"ratio", 1.01}})).verdict, "failed") << "bytes were to go over wires";
+  end_.messages = 0, end_.bytes = end_.bytes_wire = end_.bytes_local = Bytes();
+  const RunReader off = record({{"ratio", 1.01}});
+  EXPECT_EQ(verdict_of(off).verdict, "inconclusive");
+  EXPECT_EQ(verdict_of(off).reason,
+            "limits.ratio: 1.666667 is above 1.01, by 19.7 us, which lateness of the generator may explain");
+  EXPECT_THAT(explain_fidelity(off), HasSubstr("nothing was on a wire"));
+  end_.turns.clear();
+  EXPECT_EQ(verdict_of(record({{"ratio", 1.01}})).verdict, "failed") << "virtual time has no lateness";
+}
+
 // Both ranks all-reduce 1 MB in 40 us: algbw 200 Gbit/s, and busbw the same, since 2 (n - 1) / n = 1 for two.
 TEST_F(LimitsTest, BandwidthIsALowerLimit) {
   const auto results = limit_results(record({{"busbw.all_reduce", 199e9}, {"busbw.all_reduce", 201e9}}));

@@ -163,6 +163,20 @@ TEST_F(RepetitionsTest, ThePagesHaveATableOfThem) {
   EXPECT_THAT(testing::file_text(folder_.path() / "report.md"), HasSubstr("| Repetitions | 2 of 3 came to the end"));
 }
 
+// 70 us and 50 us over the reference's 30 us, whatever limits make of them.
+TEST_F(RepetitionsTest, ThePageHasTheRatioOfEachThatCameToItsEnd) {
+  RunEnd late = taking(70);
+  late.counters.slipped = microseconds(30);
+  record({late, taking(50), taking(20, "failed", "a cable")}, 3, {{"ratio", 1.1}});
+  write_report(folder_.path(), {ReportFormat::kHtml});
+  EXPECT_EQ(repetition_results(RunReader(folder_.path()))[0].verdict.verdict, "inconclusive");
+  const std::string page = testing::file_text(folder_.path() / "report.html");
+  const std::string table = page.substr(page.find("<h2>Repetitions</h2>"));
+  EXPECT_THAT(table, HasSubstr("2.333</td>"));
+  EXPECT_THAT(table, HasSubstr("1.667</td>"));
+  EXPECT_THAT(table, Not(HasSubstr("0.667</td>")));
+}
+
 TEST_F(RepetitionsTest, ARunThatIsNotRepeatedHasNone) {
   const testing::SampleReport single;
   EXPECT_TRUE(single.summary()["repetitions"].is_null());

@@ -75,6 +75,17 @@ TEST_F(StallReport, NamesTheCulpritWithItsPort) {
             "dead_peer: rank 3 (host 3, port p3) does not answer; 3 other ranks wait for it; last progress at 7 ms");
 }
 
+// Whoever was silent: the port's interface is gone.
+TEST_F(StallReport, NamesTheLinkThatWasLost) {
+  RunEnd end = stalled();
+  end.stall->kind = "lost_link";
+  const std::string gone = "device net_af_packet3,iface=e3: there is no network interface e3 any more";
+  end.port_settings = {{PortId(2), "link", "up", "up"}, {PortId(3), "link", "up", gone}};
+  EXPECT_EQ(stall_text(record(end)), "lost_link: port p3: " + gone +
+                                         ", behind which rank 3 (host 3, port p3) is; 3 other ranks wait for it; last "
+                                         "progress at 7 ms");
+}
+
 TEST_F(StallReport, GoesRoundACircle) {
   EXPECT_EQ(
       stall_text(record(circle())),

@@ -179,6 +179,21 @@ TEST(Gate, IsUnclearWithinWhatTheGeneratorAdds) {
   EXPECT_EQ(only_result("ports.p1.rx_missed == 4", document).verdict, CaseVerdict::kPass) << "counted, not timed";
 }
 
+// 1.05 times the reference of 100 us: the gap is 5 us, and 4 us are above 1.01.
+TEST(Gate, OfTheRatioIsUnclearWhereLatenessExplainsIt) {
+  Json document = gated_document();
+  document["emulated"]["completion_time_ps"] = 105'000'000;
+  const auto verdict = [&](int64_t late) {
+    document["diagnosis"]["gap"] = {{"generator_ps", late}};
+    return only_result("ratio <= 1.01", document).verdict;
+  };
+  EXPECT_EQ(verdict(4'100'000), CaseVerdict::kInconclusive) << "all that is above the bound";
+  EXPECT_EQ(verdict(2'600'000), CaseVerdict::kInconclusive) << "most of the gap";
+  EXPECT_THAT(only_result("ratio <= 1.01", document).text, HasSubstr("and that is most of the gap"));
+  EXPECT_EQ(verdict(2'400'000), CaseVerdict::kFail) << "half of it is the device's";
+  EXPECT_EQ(only_result("ratio >= 1.1", document).verdict, CaseVerdict::kFail);
+}
+
 TEST(Gates, GiveTheStatusOfTheWorst) {
   Json document = gated_document();
   document["certification"] = {{"resolvable", 0.1}};

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from bridge import BridgeTest, command
+from bridge import BridgeTest, command, ip
 from rankwire import FAILED, INCONCLUSIVE, OK, USAGE, RankwireTest, rankwire, transformer
 
 
@@ -107,6 +107,32 @@ class CertifiedPorts(BridgeTest):
                 # What was sent before the run is none of it: there are packets, and those that look for neighbours.
                 sent = sum(int(row["tx_frames"]) for row in run.rows("ports", fidelity="emulated"))
                 self.assertLess(sent, run.transport["packets_tx"] + 200)
+
+    def test_a_port_without_a_link_has_no_figures_and_ports_need_no_communication(self):
+        ports = [{"name": f"p{i}", "device": f"net_af_packet{i},iface=rw{i}", "rate": "200Mbps"} for i in range(4)]
+        config = {
+            "workload": {"nodes": [{"name": "work", "ranks": "0-3", "duration": "1ms"}]},
+            "hosts": {"count": 4, "npus": 1},
+            "ports": ports,
+            "transport": {"mtu": "1024B"},
+            "dpdk": {"eal_arguments": ["--no-pci"]},
+        }
+        ip("-n", self.far, "link", "set", "dut1", "down")
+        ip("-n", self.near, "link", "set", "rw2", "down")
+        check = ("check", self.configuration(config), "--certify-ports", "--no-measure")
+        process = rankwire(*check, "--json", prefix=self.inside())
+        self.assertEqual(process.returncode, OK, process.stderr)
+        certification = json.loads(process.stdout)["certification"]
+        self.assertIsNone(certification["resolvable"])
+        self.assertIn("no communication came to its end", certification["reason"])
+        linked = [port["port"] for port in certification["ports"] if port["link_up"]]
+        self.assertEqual(linked, ["p0", "p3"])
+        for port in certification["ports"]:
+            self.assertEqual(port["frames"] > 0, port["link_up"])
+            self.assertEqual(port["resolvable"] is not None, port["link_up"])
+            self.assertEqual(port["reason"] is None, port["link_up"])
+        self.assertIn("the link of the network interface rw1 is down", certification["ports"][1]["reason"])
+        self.assertIn("the network interface rw2 was set down", certification["ports"][2]["reason"])
 
     def assert_sent(self, certification):
         self.assertIsNone(certification["reason"])

@@ -88,11 +88,37 @@ class SlowBridge(BridgeTest):
         self.assertTrue(any("port p2" in line for line in first), text)
         self.assertLessEqual(len(text.splitlines()), 20, text)
 
-    def assert_names_the_port_of_what_is_not_connected(self):
+    def test_a_port_that_vanishes_during_a_run(self):
+        # A rank on another port may be the first that nobody hears of. Whether the run stalls or fails, it says what became
+        # of p2 before all else.
+        config = self.configuration_of(transport={"mtu": "1024B", "timeout": 12, "retry_count": 1, "neighbours": "static"})
+        config["workload"]["iterations"] = 1000
+        out = self.folder / "run"
+        with start("run", self.configuration(config), "--out", out, prefix=self.inside()) as process:
+            self.assertGreater(wait_for_operations(process, out), 0)
+            ip("-n", self.near, "link", "delete", "rw2")
+            text, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, FAILED, text + errors)
+        gone = "device net_af_packet2,iface=rw2: there is no network interface rw2 any more"
+        summary = Run(out).summary
+        self.assertTrue(summary["reason"].startswith(f"port p2: {gone}; "), summary["reason"])
+        diagnosis = summary["diagnosis"]
+        self.assertEqual(diagnosis["lost_links"], [{"port": "p2", "text": gone}])
+        self.assertEqual(diagnosis["findings"][0], f"port p2 (host 2): {gone}")
+        self.assertEqual(diagnosis["failed_connections"]["where"]["text"], "port p2 (host 2)")
+        self.assertEqual(summary["stall"]["class"], "lost_link")
+        self.assertIn(summary["stall"]["culprit"], (2, 6), "ranks behind p2")
+        self.assertRegex(text.splitlines()[1], f"^stuck +lost_link: port p2: {gone}")
+
+    def assert_names_the_port_of_what_is_not_connected(self, before=""):
         transport = {"mtu": "1024B", "resolve_deadline": "200ms", "resolve_interval": "20ms"}
         text = self.printed(self.configuration_of(transport=transport), FAILED)
-        first = text.splitlines()[:2]
-        self.assertRegex(first[0], r"^verdict +failed: \d+ of \d+ connections failed; .*no answer to ARP in 0.2 s")
+        first = text.splitlines()[:3]
+        if before:
+            self.assertRegex(first.pop(1), f"^found +port p2 .host 2.: {before}")
+            first[1] = "found" + first[1]
+            before = f"port p2: {before}; "
+        self.assertRegex(first[0], rf"^verdict +failed: {before}\d+ of \d+ connections failed; .*no answer to ARP in 0.2 s")
         self.assertRegex(first[1], r"^found +\d+ connections failed; 100 % of them .* port p2 \(host 2\)")
         summary = Run(self.folder / "run").summary
         self.assertEqual((summary["reason_code"], summary["emulated"]["completion_time_ps"]), ("not_connected", None))
@@ -104,7 +130,9 @@ class SlowBridge(BridgeTest):
 
     def test_a_port_that_is_dead_before_the_run(self):
         ip("-n", self.far, "link", "set", "dut2", "down")
-        self.assert_names_the_port_of_what_is_not_connected()
+        self.assert_names_the_port_of_what_is_not_connected(
+            "device net_af_packet2,iface=rw2: the link of the network interface rw2 is down"
+        )
 
     def test_a_device_that_forwards_nothing_to_a_port(self):
         ip("-n", self.far, "link", "set", "dut2", "type", "bridge_slave",

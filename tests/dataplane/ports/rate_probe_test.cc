@@ -133,6 +133,16 @@ TEST_F(RateProbeTest, APortThatTakesHalfIsTwiceAsLong) {
   EXPECT_GT(results.ports[0].slipped, milliseconds(2));
 }
 
+/// The last frame is due after 124 x 8 us and begins after 124 x 16 us: 992 us that nothing slips for.
+TEST_F(RateProbeTest, WhatIsCaughtUpWithIsAStallAllTheSame) {
+  SlowPort slow(*link_.first, microseconds(16));
+  options_.catch_up = milliseconds(10);
+  const ProbedPort port{&slow, kGigabit, kOwn};
+  const ProbeResults results = probe_rates({&port, 1}, options_, clock_, interrupted_);
+  EXPECT_EQ(results.ports[0].slipped, Duration());
+  EXPECT_NEAR(static_cast<double>(results.ports[0].worst_stall.ps), 992e6, 10e6);
+}
+
 /// One frame in 4 ms, for which 8 us would do.
 TEST_F(RateProbeTest, WhatDoesNotSendIsNotWaitedForForever) {
   SlowPort stuck(*link_.first, seconds(1'000));
