@@ -91,7 +91,7 @@ class SlowBridge(BridgeTest):
     def test_a_port_that_vanishes_during_a_run(self):
         # A rank on another port may be the first that nobody hears of. Whether the run stalls or fails, it says what became
         # of p2 before all else.
-        config = self.configuration_of(transport={"mtu": "1024B", "timeout": 12, "retry_count": 1, "neighbours": "static"})
+        config = self.configuration_of(transport={"mtu": "1024B", "timeout": 14, "retry_count": 2, "neighbours": "static"})
         config["workload"]["iterations"] = 1000
         out = self.folder / "run"
         with start("run", self.configuration(config), "--out", out, prefix=self.inside()) as process:
