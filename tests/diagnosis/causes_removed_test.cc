@@ -86,8 +86,8 @@ TEST(CausesRemoved, ShorterComputingIsNoCause) {
   EXPECT_FALSE(without(removed, GapCause::kCompute));
 }
 
-// Rank 0 loses 20 us in its half of the work, which keeps rank 1 from being in its way: that reduces within 10 us instead of
-// 20 beside it. Without losses it would not.
+// Rank 0 loses 20 us in its half of the work, which keeps rank 1 from being in its way: that reduces within 10 us
+// instead of 20 beside it. Without losses it would not.
 TEST(CausesRemoved, WhatWasFasterBesideTheCauseIsNotWithoutIt) {
   PathRecord record;
   const uint32_t send = record.send(0, 2), receive = record.receive(2, 0);
@@ -106,8 +106,8 @@ TEST(CausesRemoved, WhatWasFasterBesideTheCauseIsNotWithoutIt) {
   EXPECT_EQ(without(removed, GapCause::kRecovering), microseconds(50)) << "the run itself, and not 45";
 }
 
-// The message had arrived 20 us before it was received, and its sender had heard so 15 us before. Had rank 1 not computed so
-// long, it would have waited until 12 us.
+// The message had arrived 20 us before it was received, and its sender had heard so 15 us before. Had rank 1 not
+// computed so long, it would have waited until 12 us.
 TEST(CausesRemoved, AMessageThatWaitsForItsReceiverTakesNoLongerForThat) {
   PathRecord record;
   const uint32_t work = record.compute(1, "work"), receive = record.receive(1, 0), send = record.send(0, 1);
