@@ -54,17 +54,24 @@ void write_out_modelled_ports(Tree& root, size_t most) {
 
   const Hosts hosts = read_hosts(root);
   if (!hosts.count) fail("needs 'hosts.count', to know of how many hosts ports are to be made");
-  const std::set<uint32_t> wired(config.wired.begin(), config.wired.end());
+  std::set<uint32_t> wired;
+  for (size_t i = 0; i < config.wired.size(); ++i) {
+    const Origin& origin = hybrid->find("wired")->origin;
+    const uint32_t host = config.wired[i];
+    if (host >= *hosts.count)
+      fail_at(origin, "hybrid.wired[{}]: there is no host {}; there are hosts 0 .. {}", i, host, *hosts.count - 1);
+    if (!wired.insert(host).second) fail_at(origin, "hybrid.wired[{}]: names host {} twice", i, host);
+  }
   Tree* const ports = root.find("ports");
   const size_t given = ports == nullptr ? 0 : ports->items.size();
   if (wired.empty() || given == 0 || ports->kind != Tree::Kind::kList)
     fail("makes ports of hosts that are modelled beside those of wired hosts, and there are none of these");
-  const size_t each = hosts.nics.value_or(static_cast<uint32_t>(given / wired.size()));
+  const size_t each = hosts.nics.value_or(1);
   if (given != each * wired.size())
     fail(fmt::format(
-        "'ports' must have those of the {} wired hosts alone, {}, and has {}; without 'rate' it has those "
-        "of all hosts",
-        wired.size(), hosts.nics ? fmt::format("{} of each", *hosts.nics) : std::string("as many of each"), given));
+        "'ports' must have those of the {} wired hosts alone, {} of each{}, and has {}; without 'rate' it has those of "
+        "all hosts",
+        wired.size(), each, hosts.nics ? "" : " where hosts.nics says no other", given));
   if (*hosts.count * each > most)
     fail(fmt::format("{} ports of each of {} hosts are {}, the most is {}", each, *hosts.count, *hosts.count * each,
                      most));

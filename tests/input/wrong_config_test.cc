@@ -669,10 +669,18 @@ const Mistake kMistakes[] = {
     {"HybridPortsBesideNone", "GOODhosts: {count: 4}\nhybrid: {wired: [], rate: 1Gbps}\n",
      ":4: hybrid.rate: makes ports of hosts that are modelled beside those of wired hosts, and there are none of "
      "these"},
+    {"HybridPortsOfHostsThatThereAreNot", "GOODhosts: {count: 4}\nhybrid: {wired: [0, 99], rate: 1Gbps}\n",
+     ":4: hybrid.wired[1]: there is no host 99; there are hosts 0 .. 3"},
+    {"HybridPortsOfOneHostTwice", "GOODhosts: {count: 4}\nhybrid: {wired: [1, 1], rate: 1Gbps}\n",
+     ":4: hybrid.wired[1]: names host 1 twice"},
+    {"HybridPortsOfAllHostsOfOneNic", "GOODhosts: {count: 4}\nhybrid: {wired: [0, 1], rate: 1Gbps}\n",
+     ":4: hybrid.rate: 'ports' must have those of the 2 wired hosts alone, 1 of each where hosts.nics says no other, "
+     "and "
+     "has 4; without 'rate' it has those of all hosts"},
     {"HybridPortsOfAllHosts", "GOODhosts: {count: 4, nics: 1}\nhybrid: {wired: [0, 1], rate: 1Gbps}\n",
      ":4: hybrid.rate: 'ports' must have those of the 2 wired hosts alone, 1 of each, and has 4; without 'rate' it has "
      "those of all hosts"},
-    {"TooManyHybridPorts", "GOODhosts: {count: 1000}\nhybrid: {wired: [0, 1], rate: 1Gbps}\n",
+    {"TooManyHybridPorts", "GOODhosts: {count: 1000, nics: 2}\nhybrid: {wired: [0, 1], rate: 1Gbps}\n",
      ":4: hybrid.rate: 2 ports of each of 1000 hosts are 2000, the most is 1024"},
     {"HybridOfSeveralWorkers", "GOODhybrid: {wired: 0}\nworkers: {count: 2}\n",
      ":4: workers.count: 'hybrid' needs one worker: the model of the links is one"},
