@@ -70,8 +70,9 @@ void require_machines(const ResolvedRun& resolved, const Machines* machines) {
   if (machines == nullptr) {
     if (named.empty()) return;
     fail_key(config.places, "ports",
-             "are on {} machines ({}): start a process on each, as by `mpirun -n {} rankwire run`{}", named.size(),
-             fmt::join(named, ", "), named.size(),
+             "are on {0} machines ({1}): start a process on each, as by `mpirun -n {0} rankwire run` or "
+             "`srun --mpi=pmix -n {0} rankwire run`{2}",
+             named.size(), fmt::join(named, ", "),
              has_machine_links() ? "" : "; this rankwire was built without MPI, by which they would meet");
   }
   if (named.empty())

@@ -270,7 +270,8 @@ int run_simulation(const RunRequest& request, bool twin) {
     if (!has_machine_links()) fail_input("--together: this rankwire was built without MPI, by which processes meet");
     if (!is_launched())
       fail_input(
-          "--together: no other process was started with this one: `mpirun -n 4 rankwire simulate ...`, or srun");
+          "--together: no other process was started with this one: `mpirun -n 4 rankwire simulate ...`, or "
+          "`srun --mpi=pmix -n 4`, without whose --mpi processes do not meet");
     std::unique_ptr<MachineLinks> links = join_machines();
     // Of processes that only compute there may be several on a machine.
     const std::string system = links->system_name();

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <deque>
 #include <list>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -125,9 +126,12 @@ bool has_machine_links() {
 }
 
 // Set by mpirun of Open MPI, and by srun for PMIx and PMI-2. Without them MPI would make a world of this process alone.
+// Open MPI without PMI-2 ends a process that PMI-2 has started when it joins; one that is alone has nobody to join.
 bool is_launched() {
-  constexpr std::array kSigns{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"};
-  return std::ranges::any_of(kSigns, [](const char* name) { return std::getenv(name) != nullptr; });
+  constexpr std::array kSigns{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"};
+  if (std::ranges::any_of(kSigns, [](const char* name) { return std::getenv(name) != nullptr; })) return true;
+  const char* const size = std::getenv("PMI_SIZE");
+  return std::getenv("PMI_RANK") != nullptr && (size == nullptr || std::string_view(size) != "1");
 }
 
 std::unique_ptr<MachineLinks> join_machines() {

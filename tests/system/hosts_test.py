@@ -206,6 +206,15 @@ class Hosts(RankwireTest):
         process = rankwire("run", self.configuration(self.config()))
         self.assertEqual(process.returncode, USAGE)
         self.assertIn("mpirun -n 2", process.stderr)
+        self.assertIn("srun --mpi=pmix -n 2", process.stderr)
+
+    # Open MPI without PMI-2 ends what joins after `srun --mpi=pmi2`, as it takes this for.
+    def test_one_task_of_srun_is_not_to_join(self):
+        srun = ["env", "SLURM_JOBID=1", "SLURM_JOB_ID=1", "SLURM_NODELIST=a", "SLURM_NTASKS=1", "SLURM_PROCID=0",
+                "SLURM_STEPID=0", "SLURM_STEP_ID=0", "PMI_RANK=0", "PMI_SIZE=1", "PMI_FD=11"]
+        process = rankwire("run", self.configuration(self.config()), prefix=srun)
+        self.assertEqual(process.returncode, USAGE, process.stderr)
+        self.assertIn("ports: are on 2 machines (a, b)", process.stderr)
 
 
 if __name__ == "__main__":
