@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -26,6 +27,8 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kMostWaiting = 8, kMostHead = 32 << 10;
+constexpr int kRefusing = 2;  // threads beside those that serve, where others are refused
+constexpr std::chrono::milliseconds kUntilAsked{50};
 
 /// Threads that serve connections. Who adds one waits while too many do.
 class Servants final : public httplib::TaskQueue {
@@ -114,26 +117,60 @@ class HttpServer::Limited final : public httplib::Server {
     for (const socket_t open : open_) ::shutdown(open, SHUT_RDWR);
   }
   bool ends() const noexcept { return ends_; }
+  /// Before anybody is served.
+  void on_error(const Handler& handler) {
+    on_error_ = handler;
+    set_error_handler(handler);
+  }
 
  private:
   bool process_and_close_socket(socket_t descriptor) override {
+    bool is_full = false;
     {
       const std::lock_guard lock(mutex_);
       if (ends_) ::shutdown(descriptor, SHUT_RDWR);
+      is_full = limits_.refuses_more && served_ >= limits_.most_connections;
+      if (!is_full) ++served_;
       open_.insert(descriptor);
     }
-    const bool done = serve(descriptor);
+    const bool done = is_full ? turn_away(descriptor) : serve(descriptor);
     const std::lock_guard lock(mutex_);
+    if (!is_full) --served_;
     open_.erase(descriptor);
     ::shutdown(descriptor, SHUT_RDWR);
     ::close(descriptor);
     return done;
   }
 
+  /// Takes no more than a moment, whatever the other end does. One that wants TLS hears nothing: agreeing takes time.
+  bool turn_away(socket_t descriptor) const {
+    if (identity_) return false;
+    httplib::Response response;
+    refuse(response, 503, "too many connections at a time");
+    if (on_error_) on_error_({}, response);
+    const std::string text = fmt::format(
+        "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: {}\r\nContent-Type: {}\r\n"
+        "Content-Length: {}\r\n\r\n{}",
+        limits_.start_time.count(), response.get_header_value("Content-Type"), response.body.size(), response.body);
+    ::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    ::shutdown(descriptor, SHUT_WR);
+    // Closed with something unread the answer could be lost on its way.
+    pollfd asked{descriptor, POLLIN, 0};
+    char unread[4096];
+    if (::poll(&asked, 1, static_cast<int>(kUntilAsked.count())) > 0)
+      for (size_t all = 0; all < kMostHead;) {
+        const ssize_t n = ::recv(descriptor, unread, sizeof unread, MSG_DONTWAIT);
+        if (n <= 0) break;
+        all += static_cast<size_t>(n);
+      }
+    return true;
+  }
+
   bool serve(socket_t descriptor) {
     bool closed = false;
     const size_t most = kMostHead + limits_.most_body;
-    SocketStream stream(descriptor, limits_.request_time, identity_ ? encrypted_size(most) : most);
+    SocketStream stream(descriptor,
+                        {limits_.start_time, limits_.request_time, identity_ ? encrypted_size(most) : most});
     if (!identity_) return process_request(stream, true, closed, nullptr);
     TlsStream encrypted(*identity_, stream);
     return encrypted.accept() && process_request(encrypted, true, closed, nullptr);
@@ -143,6 +180,8 @@ class HttpServer::Limited final : public httplib::Server {
   std::optional<TlsIdentity> identity_;
   std::mutex mutex_;
   std::set<socket_t> open_;
+  int served_ = 0;  // of those
+  Handler on_error_;
   std::atomic<bool> ends_{false};
 };
 
@@ -189,7 +228,8 @@ HttpServer::HttpServer(const ListenAddress& where, HttpLimits limits, const std:
   sigaction(SIGPIPE, nullptr, &of_pipes);
   server_ = std::make_unique<Limited>(limits, tls);
   sigaction(SIGPIPE, &of_pipes, nullptr);
-  server_->new_task_queue = [] { return new Servants(kMostConnections); };
+  const int threads = limits.most_connections + (limits.refuses_more ? kRefusing : 0);
+  server_->new_task_queue = [threads] { return new Servants(threads); };
   server_->set_payload_max_length(limits.most_body);
   // SO_REUSEPORT, which the library sets, would let two programs share a port.
   server_->set_socket_options([](socket_t socket) {
@@ -273,7 +313,7 @@ void HttpServer::patch_below(const std::string& prefix, BodyHandler handler) {
 }
 
 void HttpServer::on_error(Handler handler) {
-  server_->set_error_handler(httplib::Server::Handler(std::move(handler)));
+  server_->on_error(handler);
 }
 
 void HttpServer::start() {

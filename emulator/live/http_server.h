@@ -35,19 +35,22 @@ bool equal_secrets(std::string_view a, std::string_view b) noexcept;
 
 /// What a request may be; the defaults are for those of pages.
 struct HttpLimits {
-  std::chrono::seconds request_time{5};  ///< until it has come whole
+  std::chrono::seconds request_time{5};  ///< until it has come whole, at most
   size_t most_body = 4096;               ///< bytes
+  int most_connections = 12;             ///< are served at a time, on a thread each
+  bool refuses_more = false;             ///< with 503, rather than have them wait
+  std::chrono::seconds start_time{5};    ///< of request_time, with a second more for each 64 KiB that have come
 };
 
-/// Answers requests on threads of its own. A request has an end after a time, its head 32 KiB and its body a size at
-/// most; who does not read what it is sent for two seconds is dropped; each connection carries one request. No more
-/// than 12 are served at a time and a few wait; the kernel keeps others. Bound to a loopback address it answers only
-/// who calls it by such a name (a page elsewhere whose name comes to point here is not served), and it never answers a
-/// POST of another page. Requests that are refused cost nobody else.
+/// Answers requests on threads of its own. A request has an end after a time, which is short for one that does not come
+/// (RequestPace), its head 32 KiB and its body a size at most; who does not read what it is sent for two seconds is
+/// dropped; each connection carries one request. Of more connections than are served at a time a few wait, and the
+/// kernel keeps others, unless they are refused. Bound to a loopback address it answers only who calls it by such a
+/// name (a page elsewhere whose name comes to point here is not served), and it never answers a POST of another page.
+/// Requests that are refused cost nobody else.
 class HttpServer {
  public:
   using Handler = std::function<void(const httplib::Request& request, httplib::Response& response)>;
-  static constexpr int kMostConnections = 12;
 
   /// Binds, but does not answer yet. With `tls` it speaks HTTPS. Throws Error(kInput) when the address cannot be had or
   /// the files are wrong.

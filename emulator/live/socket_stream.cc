@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 namespace rankwire {
@@ -25,7 +27,13 @@ bool await_socket(socket_t descriptor, short events, SocketStream::Clock::time_p
 }  // namespace
 
 bool SocketStream::is_readable() const {
-  return taken_ < buffer_.size() || await_socket(descriptor_, POLLIN, ends_);
+  return taken_ < buffer_.size() || await_input();
+}
+
+bool SocketStream::await_input() const {
+  // What has come while this machine had no time for it is not late.
+  const auto soon = Clock::now() + std::chrono::milliseconds(1);
+  return await_socket(descriptor_, POLLIN, std::min(std::max(due_, soon), ends_));
 }
 
 bool SocketStream::is_writable() const {
@@ -38,13 +46,14 @@ bool SocketStream::is_writable() const {
 
 ssize_t SocketStream::read(char* to, size_t size) {
   if (taken_ == buffer_.size()) {
-    if (left_ == 0 || !await_socket(descriptor_, POLLIN, ends_)) return -1;
+    if (left_ == 0 || !await_input()) return -1;
     buffer_.resize(std::min<size_t>(left_, 4096));
     const ssize_t n = ::recv(descriptor_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
     buffer_.resize(n > 0 ? static_cast<size_t>(n) : 0);
     taken_ = 0;
     if (n <= 0) return n;
     left_ -= buffer_.size();
+    due_ += std::chrono::nanoseconds(1'000'000'000 * static_cast<int64_t>(buffer_.size()) / kLeastRate);
   }
   const size_t n = std::min(size, buffer_.size() - taken_);
   std::memcpy(to, buffer_.data() + taken_, n);

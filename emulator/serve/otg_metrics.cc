@@ -140,14 +140,17 @@ class Answerer {
     if (!port.location.empty()) row["location"] = port.location;
     if (port.capture) row["capture"] = now_.capturing.contains(port.name) ? "started" : "stopped";
     const auto found = now_.ports.find(port.name);
-    const PortFigures now = found == now_.ports.end() ? PortFigures() : found->second;
-    row.update({{"frames_tx", now.frames_tx},
-                {"frames_rx", now.frames_rx},
-                {"bytes_tx", now.bytes_tx},
-                {"bytes_rx", now.bytes_rx}});
+    const bool is_known = found != now_.ports.end();
+    const PortFigures now = is_known ? found->second : PortFigures();
+    // Before any run nothing was sent; of one that left no figures, such as one that was killed, nobody knows.
+    if (is_known || !now_.has_begun)
+      row.update({{"frames_tx", now.frames_tx},
+                  {"frames_rx", now.frames_rx},
+                  {"bytes_tx", now.bytes_tx},
+                  {"bytes_rx", now.bytes_rx}});
     if (!now_.is_transmitting) {
       row.update({{"frames_tx_rate", 0}, {"frames_rx_rate", 0}, {"bytes_tx_rate", 0}, {"bytes_rx_rate", 0}});
-    } else if (before_ != nullptr && before_->seconds < now_.seconds) {
+    } else if (is_known && before_ != nullptr && before_->seconds < now_.seconds) {
       const auto earlier = before_->ports.find(port.name);
       const PortFigures before = earlier == before_->ports.end() ? PortFigures() : earlier->second;
       const auto rate = [&](uint64_t PortFigures::*count) {

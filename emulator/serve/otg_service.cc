@@ -273,6 +273,9 @@ std::string OtgService::get_capture(const Json& request) {
 
 void OtgService::start() {
   if (!plan_) throw ServeError(400, "nothing is configured: set_config comes first");
+  // Where several runs go on beside each other the queue would take a second one of the same configuration, and nobody
+  // could stop the first by the API.
+  if (is_under_way()) throw ServeError(409, fmt::format("run {} goes on: stop it first", run_));
   const std::optional<AiWorkload>& workload = plan_->config.ai_workload;
   run_ = queue_.submit(plan_->text, workload ? workload->files : std::vector<OtgFile>(), true);
   final_.reset();

@@ -26,6 +26,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::chrono::seconds kRequestTime{120};
+/// Most of them wait: for a run to begin or to end, or for what their clients send.
+constexpr int kMostConnections = 64;
 constexpr std::chrono::milliseconds kBetweenStates{500};
 constexpr size_t kMostViewers = 8;
 constexpr const char *kJson = "application/json", *kBinary = "application/octet-stream";
@@ -66,7 +68,12 @@ class RestServer::Site {
         store_(store),
         rate_(options.rate),
         most_body_(options.body),
-        server_(parse_listen(options.listen, "--listen"), {kRequestTime, options.body}, tls_files(options)) {
+        server_(parse_listen(options.listen, "--listen"),
+                {.request_time = kRequestTime,
+                 .most_body = options.body,
+                 .most_connections = kMostConnections,
+                 .refuses_more = true},
+                tls_files(options)) {
     server_.on_error([](const httplib::Request&, httplib::Response& response) {
       if (response.get_header_value("Content-Type") == kJson) return;  // of `answer`
       std::string why = response.body.empty() ? fmt::format("refused with status {}", response.status) : response.body;

@@ -102,6 +102,7 @@ bool is_emulated(const CsvRow& row) {
 
 RunFigures live_figures(const Json& state) {
   RunFigures figures;
+  figures.has_begun = true;
   const auto run = state.find("run");
   if (run == state.end() || !run->is_object()) return figures;
   figures.is_transmitting = true;
@@ -121,6 +122,7 @@ RunFigures live_figures(const Json& state) {
 
 RunFigures final_figures(const std::filesystem::path& results) {
   RunFigures figures;
+  figures.has_begun = true;
   const Json summary = summary_of_run(results);
   if (summary.is_null()) return figures;
   for (const CsvRow& row : read_csv(results / "ports.csv")) {

@@ -23,10 +23,11 @@ struct LatencyFigures {
 };
 
 struct RunFigures {
+  bool has_begun = false;  ///< a run was started: what is not in `ports` is then not known, and nothing was sent before
   bool is_transmitting = false;
   bool is_paused = false;                           ///< it goes on without posting anything
   double seconds = 0;                               ///< of the run, from when `ports` are
-  std::map<std::string, PortFigures> ports;         ///< by name; empty before it has begun
+  std::map<std::string, PortFigures> ports;         ///< by name; empty before it has begun, and after it was killed
   std::map<std::string, FlowFigures> flows;         ///< by name; empty before it has ended
   std::map<size_t, LatencyFigures> latencies = {};  ///< of messages to a port, by its place; empty before it has ended
   nlohmann::json jobs = nlohmann::json::array();

@@ -10,8 +10,8 @@ namespace rankwire {
 /// Bytes of a request's JSON, at most.
 inline constexpr size_t kMostJson = 4 << 20;
 
-/// Nothing is an empty object. Throws ServeError 400 for what is no JSON, and for what is nested deeper than any
-/// request.
+/// Nothing is an empty object. Throws ServeError 400 for what is no JSON, for what is nested deeper than any request,
+/// and for an object that has a key twice.
 nlohmann::json parse_request(std::string_view text);
 
 }  // namespace rankwire

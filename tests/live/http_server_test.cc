@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,9 @@
 namespace rankwire {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// A connection that sends what it is told and no more.
 class RawClient {
@@ -124,12 +127,61 @@ TEST_F(HttpServerTest, TakesAPostWithoutABody) {
 TEST_F(HttpServerTest, EndsWhateverItsClientsDo) {
   std::vector<std::unique_ptr<RawClient>> silent;
   // Some are served, 8 wait for that, one waits to wait, and one has not been accepted.
-  for (int i = 0; i < HttpServer::kMostConnections + 10; ++i) {
+  for (int i = 0; i < HttpLimits().most_connections + 10; ++i) {
     ASSERT_TRUE(silent.emplace_back(std::make_unique<RawClient>(port()))->connected());
     silent.back()->send("GET /a.b HTTP/1.1\r\nHost: local");
   }
   server_.stop();  // returns
   EXPECT_EQ(silent.front()->receive().find(" 200 "), std::string::npos);
+}
+
+TEST(HttpServer, RefusesMoreConnectionsThanItServes) {
+  constexpr HttpLimits kLimits{.request_time = std::chrono::seconds(600),
+                               .most_connections = 3,
+                               .refuses_more = true,
+                               .start_time = std::chrono::seconds(1)};
+  HttpServer server(ListenAddress{}, kLimits);
+  server.get("/", [](const auto&, httplib::Response& response) { response.set_content("here", "text/plain"); });
+  server.on_error([](const auto&, httplib::Response& response) { response.set_content("as errors look", "a/b"); });
+  server.start();
+  const auto ask = [&] {
+    const RawClient client(server.address().port);
+    client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    return client.receive();
+  };
+  std::vector<std::unique_ptr<RawClient>> silent;
+  std::string answer;
+  // Threads may come to the one that asks before they come to a silent one.
+  for (int i = 0; i < 100 && answer.find(" 503 ") == std::string::npos; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      silent.push_back(std::make_unique<RawClient>(server.address().port));
+      silent.back()->send("GET / HTTP/1.1\r\nHost: local");
+    }
+    answer = ask();
+  }
+  EXPECT_THAT(answer,
+              AllOf(HasSubstr(" 503 "), HasSubstr("Content-Type: a/b\r\n"), HasSubstr("\r\n\r\nas errors look")));
+  // Those that say no more are dropped.
+  for (const auto& client : silent) EXPECT_THAT(client->receive(), Not(HasSubstr(" 200 ")));
+  EXPECT_THAT(ask(), HasSubstr("here"));
+}
+
+TEST(HttpServer, WaitsLongerForARequestThatComes) {
+  constexpr HttpLimits kLimits{
+      .request_time = std::chrono::seconds(600), .most_body = 8 << 20, .start_time = std::chrono::seconds(1)};
+  HttpServer server(ListenAddress{}, kLimits);
+  server.post("/", [](const auto&, httplib::Response& response) { response.status = 204; });
+  server.start();
+  const auto post = [&](size_t at_once) {
+    auto client = std::make_unique<RawClient>(server.address().port);
+    client->send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4194304\r\n\r\n" + std::string(at_once, ' '));
+    return client;
+  };
+  const auto fast = post((4 << 20) - 1), slow = post(1);
+  // One has a second and not much more; of the other so much has come that it has 64.
+  EXPECT_THAT(slow->receive(), Not(HasSubstr(" 204 ")));
+  fast->send(" ");
+  EXPECT_THAT(fast->receive(), HasSubstr(" 204 "));
 }
 
 TEST_F(HttpServerTest, IsWithoutAPortThatIsTaken) {

@@ -61,6 +61,16 @@ TEST(OtgMetrics, WhatIsNotKnownYetIsAbsent) {
                              "dest_ipv4": "10.0.0.3"}])"));
 }
 
+TEST(OtgMetrics, CountersOfARunThatWasKilledAreAbsent) {
+  const testing::TemporaryFolder folder;  // no summary: nobody was left to write it
+  const Json request = {
+      {"port", {{"port_names", {"a"}}, {"column_names", {"frames_tx", "bytes_rx", "bytes_tx_rate"}}}}};
+  EXPECT_EQ(rows(request, final_figures(folder.path())), Json::parse(R"([{"name": "a", "bytes_tx_rate": 0}])"));
+  // Nor is anything known of one that begins; where none was started nothing was sent.
+  EXPECT_FALSE(rows(request, live_figures(Json()))[0].contains("frames_tx"));
+  EXPECT_EQ(rows(request, {})[0]["frames_tx"], 0);
+}
+
 TEST(OtgMetrics, FiguresOfARunThatHasEnded) {
   const testing::TemporaryFolder folder;
   const auto write = [&](const char* name, const char* text) { std::ofstream(folder.path() / name) << text; };

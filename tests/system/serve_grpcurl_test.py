@@ -17,7 +17,8 @@ class GrpcurlTest(ServeTest):
         document = (SOURCE / "docs/serve.md").read_text(encoding="utf-8")
         [text] = [text for text in re.findall(r"```sh\n(.*?)```", document, re.DOTALL) if "grpcurl" in text]
         (self.folder / "token").write_text("0123456789abcdef", encoding="utf-8")
-        (self.folder / "flow.json").write_text(json.dumps(otg()), encoding="utf-8")
+        [flow] = re.findall(r"```json\n(.*?)```", document, re.DOTALL)
+        (self.folder / "flow.json").write_text(flow, encoding="utf-8")
         with self.serve("--grpc", "127.0.0.1:0", "--token", self.folder / "token") as server:
             where = server.where["grpc"]
             if where is None:

@@ -5,14 +5,17 @@ import base64
 import contextlib
 import hashlib
 import json
+import os
 import re
 import shutil
+import socket
 import ssl
 import subprocess
+import sys
 import time
 import unittest
 
-from rankwire import OK, SOURCE, USAGE, rankwire
+from rankwire import BINARY, OK, SOURCE, USAGE, rankwire
 from serving import MESSAGE, PATIENCE, SHARE, ServeTest, capture, otg, otg_of_ipv6, packets_of, transmit
 
 
@@ -216,6 +219,7 @@ class FlowTest(ServeTest):
                 (otg(layer1="x"), "layer1: is no list"),
                 ([], "the request: is no object"),
                 (b"{", "no JSON"),
+                (b'{"ports": [{"name": "a"}, {"name": "b", "name": "a"}]}', "the key 'name' twice"),
                 (b"[" * 100, "nested deeper"),
                 (b"\xff", "no JSON"),
             ):
@@ -240,21 +244,52 @@ class FlowTest(ServeTest):
 
 
 class DocumentTest(ServeTest):
+    def document(self, language, part):
+        """The one example in that language that has the part."""
+        text = (SOURCE / "docs/serve.md").read_text(encoding="utf-8")
+        [found] = [found for found in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL) if part in found]
+        return found
+
+    def run_document(self, server, *command):
+        """What the command says, the last of whose words is an example."""
+        *before, text = command
+        found = [*before, text.replace("http://127.0.0.1:8443", server.where["rest"])]
+        return subprocess.run(found, cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
+                              env=os.environ | {"PATH": f"{self.folder}:{os.environ['PATH']}"})  # fmt: skip
+
     def test_the_documented_shell(self):
         if shutil.which("curl") is None:
             self.skipTest("the document's shell has curl")
-        document = (SOURCE / "docs/serve.md").read_text(encoding="utf-8")
-        [text] = [text for text in re.findall(r"```sh\n(.*?)```", document, re.DOTALL) if "$url/config" in text]
-        flow = otg(captures=[{"name": "c", "port_names": ["b"], "packet_size": 64}])
-        (self.folder / "flow.json").write_text(json.dumps(flow), encoding="utf-8")
+        (self.folder / "flow.json").write_text(self.document("json", '"captures"'), encoding="utf-8")
         with self.serve("--grpc", "none") as server:
-            script = text.replace("http://127.0.0.1:8443", server.where["rest"])
-            done = subprocess.run(["sh", "-e", "-c", script], cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE)
+            done = self.run_document(server, "sh", "-e", "-c", self.document("sh", "$url/config"))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual([json.loads(line) for line in done.stdout.splitlines()], [{"warnings": []}] * 4)
         [row] = json.loads((self.folder / "flows.json").read_text(encoding="utf-8"))["rocev2_flow_per_qp_metrics"]
         self.assertGreater(row["message_complete_rx"], 0)
         self.assertGreater(len(packets_of((self.folder / "b.pcap").read_bytes())), 99)  # packets of a message
+
+    def test_the_documented_job(self):
+        if shutil.which("curl") is None:
+            self.skipTest("the document's shell has curl")
+        (self.folder / "rankwire").symlink_to(BINARY)
+        script = self.document("python", "ai_workload")
+        with self.serve("--grpc", "none") as server:
+            done = self.run_document(server, "sh", "-e", "-c", self.document("sh", "$url/rankwire/files"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            # Traces of four ranks and their groups.
+            kept = {json.loads(line)["sha256"] for line in done.stdout.splitlines() if line.startswith("{")}
+            files = [*self.folder.glob("gpt.*")]
+            self.assertEqual(len(files), 5)
+            self.assertEqual(kept, {hashlib.sha256(file.read_bytes()).hexdigest() for file in files})
+            done = self.run_document(server, sys.executable, "-B", "-c", script)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertTrue(done.stdout.startswith("ok {"), done.stdout)
+            # What the server refuses it says in its words.
+            (self.folder / "gpt.json").unlink()
+            done = self.run_document(server, sys.executable, "-B", "-c", script)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, r"\A/rankwire/runs: .*group.*\n\Z")
 
 
 class WorkloadTest(ServeTest):
@@ -337,6 +372,11 @@ run: {deadline: 60s}
             for run in reversed(runs):
                 self.assertEqual(server.post(f"/rankwire/runs/{run}/stop", b"")[0], 200)
             self.assertEqual([server.wait(run).get("verdict") for run in runs], ["interrupted", "interrupted", None])
+            # There is room for two, but the API's configuration has one run at a time: 'stop' would end the last one alone.
+            self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
+            self.assert_refused(server.post("/control/state", transmit("start")), 409, "run r000004 goes on: stop it first")
+            self.assertEqual(server.post("/control/state", transmit("stop"))[0], 200)
+            self.assertEqual([run["state"] for run in server.get("/rankwire/runs")[1]["runs"]], ["ended"] * 4)
 
 
 class AccessTest(ServeTest):
@@ -373,6 +413,21 @@ class AccessTest(ServeTest):
         ):
             process = rankwire("serve", "--grpc", "none", "--root", self.folder / "other", *arguments, timeout=PATIENCE)
             self.assert_one_line_error(process, USAGE, text)
+
+    def test_those_that_do_not_go_on_keep_nobody_waiting(self):
+        head = b"POST /config HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        with self.serve("--grpc", "none") as server, contextlib.ExitStack() as silent:
+            for sent, count in ((head, 30), (head + b"Content-Length: 100\r\n\r\n{", 14)):
+                for _ in range(count):
+                    silent.enter_context(socket.create_connection(("127.0.0.1", server.port))).sendall(sent)
+            self.assertEqual(server.get("/capabilities/version")[0], 200)
+            # Of more than 64 the last ones are refused as whatever is refused; others are dropped meanwhile.
+            deadline = time.monotonic() + PATIENCE
+            while (answer := server.get("/capabilities/version"))[0] == 200:
+                self.assertLess(time.monotonic(), deadline)
+                for _ in range(64):
+                    silent.enter_context(socket.create_connection(("127.0.0.1", server.port))).sendall(head)
+            self.assertEqual((answer[0], answer[1]["errors"]), (503, ["too many connections at a time"]))
 
     def test_encrypted(self):
         certificate, key = self.certificate()

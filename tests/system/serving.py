@@ -135,7 +135,7 @@ class Server:
     def wait_for_frames(self, port, frames=100):
         """Until the port has sent so many; what is known of all ports then, by name."""
         deadline = time.monotonic() + PATIENCE
-        while (ports := {row["name"]: row for row in self.metrics("port")})[port]["frames_tx"] < frames:
+        while (ports := {row["name"]: row for row in self.metrics("port")})[port].get("frames_tx", 0) < frames:
             assert time.monotonic() < deadline, ports
             time.sleep(0.1)
         return ports
