@@ -66,7 +66,9 @@ Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, co
   EnsembleMembers all(setup, members, control);
   all.run_first();
   run_members(all, 1, members, threads, control, machines);
-  return all.take();
+  Ensemble ensemble = all.take();
+  ensemble.planned = members;
+  return ensemble;
 }
 
 Ensemble run_affordable_ensemble(const Setup& setup, uint64_t most_work, uint32_t threads, const RunControl& control,
@@ -80,8 +82,11 @@ Ensemble run_affordable_ensemble(const Setup& setup, uint64_t most_work, uint32_
     none.error = first.thrown;
     return none;
   }
-  run_members(all, 1, static_cast<uint32_t>(std::min<uint64_t>(affordable, kAutoMembers)), threads, control, machines);
-  return all.take();
+  const auto members = static_cast<uint32_t>(std::min<uint64_t>(affordable, kAutoMembers));
+  run_members(all, 1, members, threads, control, machines);
+  Ensemble ensemble = all.take();
+  ensemble.planned = members;
+  return ensemble;
 }
 
 }  // namespace rankwire

@@ -44,6 +44,7 @@ std::unique_ptr<NodeVariation> member_variation(const Setup& setup, uint32_t mem
 
 struct Ensemble {
   Nics nics = Nics::kTurns;       ///< of all of them
+  uint32_t planned = 0;           ///< members that were to be simulated
   std::vector<uint32_t> members;  ///< those that ended well; all else has one for each
   std::vector<Duration> completions;
   std::vector<std::vector<Duration>> per_rank;  ///< member by member: completion of each rank, by RankId

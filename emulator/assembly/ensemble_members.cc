@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -84,10 +85,14 @@ void EnsembleMembers::run_first(uint64_t most_work) {
   nics_ = Nics::kTurns;
 }
 
-void EnsembleMembers::run(std::span<const uint32_t> members, uint32_t threads) {
+void EnsembleMembers::run(std::span<const uint32_t> members, uint32_t threads,
+                          const std::function<void(uint32_t member)>& ended) {
   if (members.empty()) return;
   // Each keeps what it throws.
-  const std::exception_ptr none = on_threads(threads, members.size(), [&](size_t i) { run(members[i], UINT64_MAX); });
+  const std::exception_ptr none = on_threads(threads, members.size(), [&](size_t i) {
+    run(members[i], UINT64_MAX);
+    if (ended && outcomes_[members[i]].is_known) ended(members[i]);
+  });
   if (none) std::rethrow_exception(none);
 }
 

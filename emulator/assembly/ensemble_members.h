@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -47,8 +48,10 @@ class EnsembleMembers {
 
   /// The first, and by it what NICs do in all.
   void run_first(uint64_t most_work = UINT64_MAX);
-  /// These, up to `threads` at a time.
-  void run(std::span<const uint32_t> members, uint32_t threads);
+  /// These, up to `threads` at a time. `ended` is told of each whose outcome is known by then, in the thread that has
+  /// simulated it; empty: nobody is.
+  void run(std::span<const uint32_t> members, uint32_t threads,
+           const std::function<void(uint32_t member)>& ended = nullptr);
 
   const MemberOutcome& outcome(uint32_t member) const { return outcomes_[member]; }
   /// Of one that was simulated elsewhere.

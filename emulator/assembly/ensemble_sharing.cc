@@ -85,10 +85,10 @@ void run_part(const MemberOrder& order, const Setup& setup, Machines& machines, 
     const RunControl stoppable{stop, control.watch};
     EnsembleMembers members(setup, order.most, stoppable);
     members.use(order.nics);
-    members.run(part, threads);
-    for (const uint32_t member : part)
-      if (members.outcome(member).is_known)
-        machines.send(0, MachineTag::kMember, fmt::format("{} {}", member, bytes_of(members.outcome(member))));
+    // Each at once, so that what a machine has simulated is not lost when it dies.
+    members.run(part, threads, [&](uint32_t member) {
+      machines.send(0, MachineTag::kMember, fmt::format("{} {}", member, bytes_of(members.outcome(member))));
+    });
   } catch (const std::exception&) {  // the leader will find out for itself
   }
   machines.each_turn(nullptr);

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "emulator/assembly/machine_shares.h"
+#include "emulator/input/key_places.h"
 
 namespace rankwire {
 namespace {
@@ -46,7 +47,15 @@ MachineRun::MachineRun(const Setup& setup, Machines& machines)
       pinged_(machines.count()),
       fits_(machines.count()) {
   plan_.messages_in_flight = messages_in_flight(setup.plan, ranks());
-  if (setup.config.clock.source != "ping") source_.emplace(setup.config.clock.source);
+  const RunConfig& config = setup.config;
+  if (config.clock.source == "ping") return;
+  try {
+    source_.emplace(config.clock.source);
+  } catch (const Error& error) {  // which knows no file
+    const std::string where =
+        machines.leads() ? fmt::format("on machine '{}', which leads, ", machines.own_name()) : "";
+    fail_key(config.places, "clock.source", "{}{}", where, error.what());
+  }
 }
 
 void MachineRun::add_samples(uint32_t machine, uint32_t pings) {

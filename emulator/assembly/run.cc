@@ -21,6 +21,7 @@
 #include "emulator/assembly/live_run.h"
 #include "emulator/assembly/machine_run.h"
 #include "emulator/assembly/machine_shares.h"
+#include "emulator/assembly/machine_stop.h"
 #include "emulator/assembly/port_certification.h"
 #include "emulator/assembly/rate_sampling.h"
 #include "emulator/assembly/real_time_transports.h"
@@ -208,9 +209,12 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
     avoided_.reset();
     const uint32_t threads = run_threads(setup_.config.simulation);
     const bool leads = machines_ == nullptr || machines_->leads();
-    if (leads) run_models(threads, control, runs);
+    std::optional<MachineStop> stop;
+    if (leads && machines_ != nullptr) stop.emplace(*machines_, control);
+    const RunControl& own = stop ? stop->control() : control;
+    if (leads) run_models(threads, own, runs);
     if (error) std::rethrow_exception(error);
-    if (leads) run_further(runs, threads, control);
+    if (leads) run_further(runs, threads, own, stop ? &*stop : nullptr);
     if (!leads) help_with_ensemble(setup_, *machines_, threads, control);
   } catch (const std::exception& error) {
     record_failure(error);

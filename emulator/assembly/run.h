@@ -33,6 +33,7 @@ namespace rankwire {
 
 class MachineRun;
 class Machines;
+class MachineStop;
 class Testbed;
 
 /// What is run before the models of `simulation.fidelity`.
@@ -115,7 +116,8 @@ class PreparedRun {
   void record_requests();
   void record_jobs();
   void run_models(uint32_t threads, const RunControl& control, std::vector<CompletedRun>& runs);
-  void run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);
+  void run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control,
+                   const MachineStop* stop);
   /// The run that takes the place of `flow`.
   struct MedianRun {
     std::unique_ptr<NodeVariation> variation;  ///< its differences; null: there is none

@@ -17,6 +17,7 @@
 #include "emulator/assembly/flow_run.h"
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/jobs_alone.h"
+#include "emulator/assembly/machine_stop.h"
 #include "emulator/assembly/nic_network.h"
 #include "emulator/assembly/rate_sampling.h"
 #include "emulator/assembly/real_time_transports.h"
@@ -122,10 +123,12 @@ PreparedRun::MedianRun PreparedRun::record_median(std::span<const CompletedRun> 
   return run;
 }
 
-/// What follows from these runs.
-void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control) {
+/// What follows from these runs. `stop`: what `control` is of; null: there is one machine.
+void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control,
+                              const MachineStop* stop) {
   std::exception_ptr error;
   MedianRun median;
+  size_t members_known = 0, members_planned = 0;
   const auto reference = std::ranges::find(runs, Fidelity::kReference, &CompletedRun::fidelity);
   const bool has_reference = reference != runs.end() && reference->result.verdict == Verdict::kOk;
   if (const uint32_t members = ensemble_members(setup_); members > 0 && has_reference) {
@@ -136,8 +139,9 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
     recorder_->ensemble_ranks(ensemble.per_rank);
     recorder_->ensemble_operations(ensemble.operations);
     error = ensemble.error;
+    members_known = ensemble.members.size(), members_planned = ensemble.planned;
     if (machines_ != nullptr) end_ensemble(*machines_);
-    median = record_median(runs, ensemble, control);
+    if (!control.interrupted.load()) median = record_median(runs, ensemble, control);
   } else if (machines_ != nullptr) {
     end_ensemble(*machines_);
   }
@@ -153,9 +157,15 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
     if (!error) error = what_if.error;
   }
   if (error) std::rethrow_exception(error);
-  if (control.interrupted.load() && all_ok(runs) && !runs.empty())
+  // What runs have said stands, whoever has gone since then.
+  const std::string finding = stop != nullptr ? stop->finding(members_known, members_planned) : "";
+  if (!finding.empty()) {
+    recorder_->warning(finding);
+    control.warned(finding);
+  } else if (control.interrupted.load() && all_ok(runs) && !runs.empty()) {
     fail_run("{} before all that follows from the runs had ended: jobs' times alone, the band, what if",
              control.stop_reason());
+  }
 }
 
 std::vector<PreparedRun::VirtualRun> PreparedRun::virtual_runs() const {

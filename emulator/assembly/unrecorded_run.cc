@@ -83,8 +83,10 @@ std::optional<UnrecordedResult> run_unrecorded(const Setup& setup, const Unrecor
   Crew crew({{.engine = &engine, .transport = &network, .background = is_quiet ? nullptr : background.of_worker(0)}});
   VirtualClock clock;
   const auto watched = control.watched({run.label, run.operations, [&] { return engine.nodes_completed(); }});
-  const RunResult result = crew.run([&](ConnectionId connection) { return network.describe(connection); }, clock,
-                                    run_options(setup.config), sink.stop());
+  // Without a bound the flag itself, which is then heeded in each turn: between two operations seconds may pass.
+  const RunResult result =
+      crew.run([&](ConnectionId connection) { return network.describe(connection); }, clock, run_options(setup.config),
+               run.most_work == UINT64_MAX ? control.interrupted : sink.stop());
   if (result.verdict != Verdict::kOk) return std::nullopt;
   return ended_result(engine.rank_times(), engine.job_spans(), network.work());
 }

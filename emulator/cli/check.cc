@@ -1,5 +1,6 @@
 // `check`: everything that can be known of a run before a device is touched.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "base/affinity.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "emulator/assembly/certification.h"
 #include "emulator/assembly/dilation.h"
@@ -25,6 +27,8 @@
 #include "emulator/cli/scratch_folder.h"
 #include "emulator/cli/traffic_split.h"
 #include "emulator/cli/worker_table.h"
+#include "emulator/input/key_places.h"
+#include "emulator/machines/clock_source.h"
 #include "emulator/report/certification.h"
 
 namespace rankwire {
@@ -224,6 +228,20 @@ void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
              iterations_text(j));
 }
 
+/// What is here and is no clock will be none on any machine; what is not here may be there.
+void check_clock_source(const RunConfig& config) {
+  const std::string& source = config.clock.source;
+  if (source == "ping" || source == "realtime") return;
+  const bool is_file = source.starts_with("/");
+  try {
+    const ClockSource here(source);
+  } catch (const Error& error) {
+    if (is_file && access(source.c_str(), R_OK) == 0) fail_key(config.places, "clock.source", "{}", error.what());
+    log_warning(fmt::format("{}: on this machine {}; each machine of the run opens it when that starts",
+                            config.places.of("clock.source"), error.what()));
+  }
+}
+
 /// Of the ports that a run would have.
 std::vector<PortCertificate> measured_ports(const RunRequest& request, const std::filesystem::path& folder,
                                             const std::atomic<bool>& interrupted) {
@@ -238,6 +256,7 @@ int check_configuration(const RunRequest& request) {
   const std::atomic<bool>& interrupted = interrupt_flag();
   stop_files_on_signal();
   const ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kModels);
+  check_clock_source(resolved.config);
   std::optional<ScratchFolder> scratch(std::in_place);
   Setup setup;
   setup.folds = true;

@@ -5,12 +5,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "base/call_deadline.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/printable.h"
@@ -202,6 +205,20 @@ int run_and_report(const RunRequest& request, const ResolvedRun& resolved, Machi
   return worse_status(status, gating.status());
 }
 
+constexpr std::chrono::seconds kLongestJoin{60};
+
+/// MPI waits for all that were started, also for one that has died before it was there.
+std::unique_ptr<MachineLinks> join_others() {
+  const CallDeadline deadline(kLongestJoin, [] {
+    log_error(fmt::format(
+        "MPI has not started within {} s: it waits for all processes that were started together. One of them may have "
+        "died, or another program than rankwire been started beside it",
+        kLongestJoin.count()));
+    std::_Exit(1);
+  });
+  return join_machines();
+}
+
 /// The part of a machine that does not lead: it prints nothing.
 void run_part(const RunRequest& request, Machines& machines) {
   const ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kEmulated);
@@ -258,7 +275,7 @@ RunKind simulation_kind(bool twin) {
 int run_emulation(const RunRequest& request) {
   // Runs that follow each other in one process are not on several machines: ports that name one are refused.
   if (request.open == nullptr && is_launched()) {
-    Machines machines(join_machines(), request.machine);
+    Machines machines(join_others(), request.machine);
     if (machines.count() > 1) return run_on_machines(request, RunKind::kEmulated, machines);
     machines.leave();
   }
@@ -272,7 +289,7 @@ int run_simulation(const RunRequest& request, bool twin) {
       fail_input(
           "--together: no other process was started with this one: `mpirun -n 4 rankwire simulate ...`, or "
           "`srun --mpi=pmix -n 4`, without whose --mpi processes do not meet");
-    std::unique_ptr<MachineLinks> links = join_machines();
+    std::unique_ptr<MachineLinks> links = join_others();
     // Of processes that only compute there may be several on a machine.
     const std::string system = links->system_name();
     const std::string name = fmt::format("{}-{}", system.substr(0, system.find('.')), links->own());

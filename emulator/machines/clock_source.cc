@@ -61,9 +61,9 @@ std::string file_of_interface(const std::string& interface, ClockSystem& system)
   ethtool_ts_info info{};
   info.cmd = ETHTOOL_GET_TS_INFO;
   if (const int status = system.ask_interface(interface, &info); status != 0)
-    fail_input("clock.source: '{}' is neither 'ping' nor 'realtime' nor a file of /dev, and as a network interface: {}",
-               interface, std::strerror(status));
-  if (info.phc_index < 0) fail_input("clock.source: network interface '{}' has no PTP hardware clock", interface);
+    fail_input("'{}' is neither 'ping' nor 'realtime' nor a file of /dev, and as a network interface: {}", interface,
+               std::strerror(status));
+  if (info.phc_index < 0) fail_input("network interface '{}' has no PTP hardware clock", interface);
   return fmt::format("/dev/ptp{}", info.phc_index);
 }
 
@@ -78,7 +78,7 @@ ClockSource::ClockSource(const std::string& source, ClockSystem& system) : syste
   if (source == "realtime") return;
   name_ = source.starts_with("/") ? source : file_of_interface(source, system);
   descriptor_ = system.open(name_);
-  if (descriptor_ < 0) fail_input("clock.source: {} cannot be opened: {}", name_, std::strerror(-descriptor_));
+  if (descriptor_ < 0) fail_input("{} cannot be opened: {}", name_, std::strerror(-descriptor_));
   SourceReading ignored;
   way_ = Way::kPrecise;
   while (way_ != Way::kPlain && !read_by_realtime(ignored)) way_ = way_ == Way::kPrecise ? Way::kExtended : Way::kPlain;
@@ -86,7 +86,8 @@ ClockSource::ClockSource(const std::string& source, ClockSystem& system) : syste
   const int status = way_ == Way::kPlain ? system.time(dynamic_clock(descriptor_), time) : 0;
   if (status == 0) return;
   system.close(descriptor_);
-  fail_input("clock.source: {} is no clock: {}", name_, std::strerror(status));
+  fail_input("{} is no clock: {} (/dev/ptp0 and the like are, or the network interface of one, or 'realtime')", name_,
+             std::strerror(status));
 }
 
 ClockSource::~ClockSource() {

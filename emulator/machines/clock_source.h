@@ -34,7 +34,8 @@ ClockSystem& clock_system();
 /// Of several readings that counts which took least.
 class ClockSource {
  public:
-  /// `source`: as `clock.source` has it. `system` outlives it. Throws Error(kInput) when there is no such clock.
+  /// `source`: as `clock.source` has it. `system` outlives it. Throws Error(kInput) when there is no such clock,
+  /// without naming the key.
   explicit ClockSource(const std::string& source, ClockSystem& system = clock_system());
   ~ClockSource();
   ClockSource(const ClockSource&) = delete;

@@ -18,9 +18,9 @@
 namespace rankwire {
 
 /// After construction a thread of its own has the links, looks for messages every millisecond, and sleeps in between:
-/// it costs a worker on the same core next to nothing. The functions belong to one other thread. Those that wait for a
-/// machine throw Error(kRun) when it has gone, and what another machine has said that keeps it from going on, with its
-/// name in front: nothing waits for ever.
+/// it costs a worker on the same core next to nothing. The functions belong to one other thread, but for `send` and
+/// `is_gone`. Those that wait for a machine throw Error(kRun) when it has gone, and what another machine has said that
+/// keeps it from going on, with its name in front: nothing waits for ever.
 ///
 /// The leader is machine 0.
 class Machines {

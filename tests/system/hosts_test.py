@@ -23,6 +23,9 @@ FIRST_INDEX, INDEX_STEP = 8192, 4096
 MPIRUN = [*hosts.MPIRUN, "--oversubscribe", "--mca", "btl", "self,vader", "--mca", "oob_tcp_if_include", "lo"]
 
 
+# Of an ensemble that takes two processes a second and more.
+MANY_MEMBERS = 300
+
 # A library that has CLOCK_REALTIME 5 ms late.
 LATE_CLOCK = """
 #define _GNU_SOURCE
@@ -189,6 +192,41 @@ class Hosts(RankwireTest):
         self.assertAlmostEqual(by_source, 0.005, delta=0.001)
         self.assertLess(abs(by_pings), float(told[3]) / 1e6)
         self.assertEqual([str(path) for path in self.folder.glob("run/**")], [])
+
+    def test_a_source_that_is_no_clock_is_refused(self):
+        path = self.configuration(self.config(clock={"source": "/dev/null", "max_error": "100ms"}))
+        line = next(number for number, text in enumerate(path.read_text().splitlines(), start=1) if "/dev/null" in text)
+        for process in (self.on_machines(path, path, status=USAGE), rankwire("check", path, "--no-measure")):
+            self.assertEqual(process.returncode, USAGE)
+            self.assertIn(f"{path}:{line}: clock.source: ", process.stderr)
+            self.assertIn("/dev/null is no clock", process.stderr)
+        # Who has it not may check what others have.
+        elsewhere = self.configuration(self.config(clock={"source": "/dev/ptp99"}))
+        process = rankwire("check", elsewhere, "--no-measure")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertIn("/dev/ptp99 cannot be opened", process.stderr)
+
+    # By mpirun without --enable-recovery, which then stops the other one as well, too. Its part of the record goes when the
+    # wires are done with, and then members of the ensemble are simulated for seconds.
+    def test_one_dies_while_they_share_the_ensemble(self):
+        path = self.configuration(self.config(simulation={"ensemble": MANY_MEMBERS}))
+        command = self.command((path, path), options=["--mca", "odls_base_sigkill_timeout", "10"])
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            part = self.folder / "run/machines/b"
+            own = {str(path).encode(), b"--machine", b"b"}
+            for there in (True, False):
+                deadline = time.monotonic() + 60
+                while part.exists() != there and process.poll() is None and time.monotonic() < deadline:
+                    time.sleep(0.02)
+            (disturbed,) = [number for number, words in command_lines().items()
+                            if own <= set(words) and words[0].endswith(b"rankwire")]
+            os.kill(disturbed, signal.SIGKILL)
+            _, errors = process.communicate(timeout=60)
+        run = Run(self.folder / "run")
+        self.assertIn(run.summary["verdict"], ("ok", "degraded"), run.summary["reason"] + errors)
+        self.assertEqual([machine["verdict"] for machine in run.summary["machines"]], ["ok"] * 2)
+        self.assertIn("machine 'b' has gone while models and the ensemble were simulated", " ".join(run.summary["warnings"]))
+        self.assertGreater(run.summary["reference"]["band"]["runs"], 1)
 
     # Each member is seeded by its number.
     def test_processes_share_the_members_of_an_ensemble(self):
