@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -29,6 +30,7 @@ namespace {
 constexpr size_t kMostWaiting = 8, kMostHead = 32 << 10;
 constexpr int kRefusing = 2;  // threads beside those that serve, where others are refused
 constexpr std::chrono::milliseconds kUntilAsked{50};
+constexpr int kBacklog = 128;  // connections that the kernel keeps
 
 /// Threads that serve connections. Who adds one waits while too many do.
 class Servants final : public httplib::TaskQueue {
@@ -232,9 +234,11 @@ HttpServer::HttpServer(const ListenAddress& where, HttpLimits limits, const std:
   server_->new_task_queue = [threads] { return new Servants(threads); };
   server_->set_payload_max_length(limits.most_body);
   // SO_REUSEPORT, which the library sets, would let two programs share a port.
-  server_->set_socket_options([](socket_t socket) {
+  auto listening = std::make_shared<socket_t>(-1);
+  server_->set_socket_options([listening](socket_t socket) {
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    *listening = socket;
   });
   server_->set_default_headers({{"Cache-Control", "no-store"},
                                 {"Referrer-Policy", "no-referrer"},
@@ -265,6 +269,8 @@ HttpServer::HttpServer(const ListenAddress& where, HttpLimits limits, const std:
     fail_input("cannot listen on {}: {}", bracketed(where),
                errno == EADDRINUSE ? "another program does; port 0 takes any that is free" : std::strerror(errno));
   bound_.port = static_cast<uint16_t>(port);
+  // The library lets 5 wait to be accepted; whoever comes beyond that tries again after a second, and then after two.
+  ::listen(*listening, kBacklog);
 }
 
 HttpServer::~HttpServer() {
