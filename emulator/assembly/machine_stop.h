@@ -16,7 +16,7 @@ namespace rankwire {
 
 /// How long the leader goes on after a signal that another machine's end has brought: mpirun, which sends it to all
 /// when one process has died, gives ten seconds as docs/hosts.md starts it, and the record has to be written in them.
-inline constexpr std::chrono::milliseconds kSparedTime{5000};
+inline constexpr std::chrono::milliseconds kSparedTime{4000};
 
 /// Of the leader, where its models, and members of an ensemble that it shares with others, are simulated. A signal then
 /// asks all machines whether they are there: when all answer, somebody wants to end the run, which it does at once;
