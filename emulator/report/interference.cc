@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "emulator/record/reader.h"
+#include "emulator/record/reference_band.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
 
