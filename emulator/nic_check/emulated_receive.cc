@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dataplane/protocol/queue_pair_numbers.h"
 #include "emulator/nic_check/emulated_end.h"
 #include "emulator/nic_check/emulated_nic.h"
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "emulator/report/format.h"
 #include "emulator/report/output_file.h"
 #include "emulator/report/rank_names.h"
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "emulator/record/reference_band.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
