@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/ports/forwarding_port.h"
 #include "dataplane/ports/memory_port.h"
 #include "dataplane/wire/headers.h"
 
@@ -24,33 +25,18 @@ using ::testing::ElementsAre;
 constexpr MacAddress kOwn{{0x02, 0, 0, 0, 0, 7}};
 constexpr Bandwidth kGigabit{1'000'000'000};
 
-/// In front of one end of a memory link: takes a frame a `gap` at the most, and lets back in what it took.
-class SlowPort final : public FramePort {
+/// In front of one end of a memory link: takes a frame a `gap` at the most.
+class SlowPort final : public ForwardingPort {
  public:
-  SlowPort(FramePort& port, Duration gap) : port_(port), gap_(gap) {}
+  SlowPort(FramePort& port, Duration gap) : ForwardingPort(port), gap_(gap) {}
 
-  size_t allocate(std::span<Frame> frames) noexcept override { return port_.allocate(frames); }
-  size_t transmit(Time, std::span<const Frame>) noexcept override { return 0; }
-  size_t reserve(std::span<FrameBuffer> buffers) noexcept override { return port_.reserve(buffers); }
-  void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override {
-    port_.complete(buffers, runs);
-  }
   size_t send(Time now, std::span<FrameBuffer> buffers) noexcept override {
     if (now < free_) return 0;
     free_ = now + gap_;
-    return port_.send(now, buffers.first(1));
+    return inner_.send(now, buffers.first(1));
   }
-  void cancel(std::span<const FrameBuffer> buffers) noexcept override { port_.cancel(buffers); }
-  void discard(std::span<const FrameBuffer> buffers) noexcept override { port_.discard(buffers); }
-  uint32_t length(FrameBuffer buffer) const noexcept override { return port_.length(buffer); }
-  size_t receive(Time now, std::span<Frame> frames) noexcept override { return port_.receive(now, frames); }
-  void release(std::span<const Frame> frames) noexcept override { port_.release(frames); }
-  Time next_event() const noexcept override { return port_.next_event(); }
-  Capabilities capabilities() const noexcept override { return port_.capabilities(); }
-  PortCounters counters() const override { return port_.counters(); }
 
  private:
-  FramePort& port_;
   const Duration gap_;
   Time free_ = Time::long_ago();
 };
