@@ -16,6 +16,7 @@
 #include "emulator/cli/interrupt.h"
 #include "emulator/input/syntax.h"
 #include "emulator/peer/perftest_server.h"
+#include "emulator/report/assessment.h"
 
 namespace rankwire {
 namespace {
