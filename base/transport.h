@@ -181,6 +181,12 @@ struct FlowCounters {
   std::optional<TimeByCause> causes;  ///< where the time of the source went; absent: not recorded
 };
 
+/// Data packets of a connection so far, of its ends that are here: what FlowCounters has of them, while a run goes on.
+struct FlowPackets {
+  uint64_t sent = 0;     ///< by the source, those sent again included
+  uint64_t arrived = 0;  ///< at the destination, as FlowCounters::arrived
+};
+
 /// Counters of one port of the generator or of the embedded switch.
 struct PortCounters {
   PortId port;
@@ -269,6 +275,11 @@ class Transport {
   /// few ranges: one for all of a large plan is a copy of much.
   virtual std::vector<FlowCounters> flows_of(ConnectionRange range) const = 0;
   std::vector<FlowCounters> flows() const { return flows_of({}); }
+  /// After `connect`; costs a look at the messages that the connection has in flight, and takes no memory. Absent: not
+  /// counted.
+  virtual std::optional<FlowPackets> packets_of([[maybe_unused]] ConnectionId connection) const noexcept {
+    return std::nullopt;
+  }
   virtual std::vector<PortCounters> ports() const = 0;
   /// What this kind of transport counts beyond TransportCounters, in a fixed order.
   virtual std::vector<NamedCounter> details() const { return {}; }

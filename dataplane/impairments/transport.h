@@ -34,6 +34,9 @@ class ImpairmentTransport final : public Transport {
   uint64_t activity() const noexcept override { return inner_->activity(); }
   TransportCounters counters() const override;
   std::vector<FlowCounters> flows_of(ConnectionRange range) const override { return inner_->flows_of(range); }
+  std::optional<FlowPackets> packets_of(ConnectionId connection) const noexcept override {
+    return inner_->packets_of(connection);
+  }
   std::vector<PortCounters> ports() const override { return inner_->ports(); }
   std::vector<NamedCounter> details() const override { return inner_->details(); }
   std::vector<PortLatency> latencies() const override { return inner_->latencies(); }

@@ -73,6 +73,19 @@ std::vector<FlowCounters> RoceFigures::flows_of(ConnectionRange range, Time now)
   return flows;
 }
 
+FlowPackets RoceFigures::packets_of(ConnectionId connection) const noexcept {
+  const ConnectionEnds& ends = pairs_.connections[connection.value];
+  FlowPackets packets;
+  for (uint32_t member = 0; member < options_.queue_pairs; ++member) {
+    if (ends.source != QueuePairs::kNone) {
+      const uint32_t source = ends.source + member;
+      packets.sent += pairs_.ends[source].packets + reports_.packets_under_way(source);
+    }
+    if (ends.destination != QueuePairs::kNone) packets.arrived += pairs_.arrived[ends.destination + member];
+  }
+  return packets;
+}
+
 std::vector<NamedCounter> RoceFigures::details() const {
   std::vector<NamedCounter> details;
   counters_.append_details(details);

@@ -39,6 +39,7 @@ class RoceFigures {
 
   TransportCounters counters() const;
   std::vector<FlowCounters> flows_of(ConnectionRange range, Time now) const;
+  FlowPackets packets_of(ConnectionId connection) const noexcept;
   std::vector<NamedCounter> details() const;
   /// Adds pauses, RDMA counters and ICRC errors of each port to what its device has counted, at its first lane. `ports`
   /// has a place for each lane.

@@ -110,18 +110,35 @@ void SentReports::add_to_transfer(uint32_t transfer, const OutboundMessage& requ
   outbound_.add(transfer, request);
 }
 
+template <class Take>
+void SentReports::for_each_finished(Take take) const noexcept {
+  const auto& messages = outbound_.pool.messages;
+  for (uint32_t slot = outbound_.pool.finished.head; slot != OutboundMessage::kNone; slot = messages[slot].next)
+    take(messages[slot], packets_of(messages[slot]));
+}
+
+template <class Take>
+void SentReports::for_each_unfinished(uint32_t queue_pair, Take take) const noexcept {
+  const auto& messages = outbound_.pool.messages;
+  for (uint32_t slot = tables_.requesters[queue_pair].oldest_message(); slot != OutboundMessage::kNone;
+       slot = messages[slot].next)
+    take(packets_so_far(messages[slot]));
+}
+
 std::vector<uint64_t> SentReports::packets_under_way() const {
-  std::vector<uint64_t> packets(tables_.size);
-  const auto add = [&](uint32_t slot, auto count) {
-    for (; slot != OutboundMessage::kNone; slot = outbound_.pool.messages[slot].next) {
-      const OutboundMessage& request = outbound_.pool.messages[slot];
-      packets[request.queue_pair] += count(request);
-    }
-  };
-  add(outbound_.pool.finished.head, [&](const OutboundMessage& request) { return packets_of(request); });
-  for (const Requester& requester : std::span(tables_.requesters, tables_.size))
-    add(requester.oldest_message(), [&](const OutboundMessage& request) { return packets_so_far(request); });
-  return packets;
+  std::vector<uint64_t> all(tables_.size);
+  for_each_finished([&](const OutboundMessage& request, uint64_t packets) { all[request.queue_pair] += packets; });
+  for (uint32_t i = 0; i < tables_.size; ++i) for_each_unfinished(i, [&](uint64_t packets) { all[i] += packets; });
+  return all;
+}
+
+uint64_t SentReports::packets_under_way(uint32_t queue_pair) const noexcept {
+  uint64_t sum = 0;
+  for_each_finished([&](const OutboundMessage& request, uint64_t packets) {
+    if (request.queue_pair == queue_pair) sum += packets;
+  });
+  for_each_unfinished(queue_pair, [&](uint64_t packets) { sum += packets; });
+  return sum;
 }
 
 }  // namespace rankwire

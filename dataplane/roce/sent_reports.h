@@ -41,11 +41,19 @@ class alignas(64) SentReports {
 
   /// By queue pair, the data packets of requests that are not in QueuePairEnd::packets because they are not settled.
   std::vector<uint64_t> packets_under_way() const;
+  /// The same of one.
+  uint64_t packets_under_way(uint32_t queue_pair) const noexcept;
 
  private:
   size_t settle(uint32_t slot, std::span<Event> events, Time now) noexcept;
   uint64_t packets_of(const OutboundMessage& request) const noexcept;
   uint64_t packets_so_far(const OutboundMessage& request) const noexcept;
+  /// Calls `take` with the data packets of requests that are not settled: of all that have finished, `take(request,
+  /// packets)`, and of a queue pair's that have not, `take(packets)`.
+  template <class Take>
+  void for_each_finished(Take take) const noexcept;
+  template <class Take>
+  void for_each_unfinished(uint32_t queue_pair, Take take) const noexcept;
   void count_sent(const OutboundMessage& request) noexcept;
   void count_end(const Event& event) noexcept;
   void add_to_transfer(uint32_t transfer, const OutboundMessage& request, Time now) noexcept;

@@ -111,6 +111,10 @@ std::vector<FlowCounters> RoceTransport::flows_of(ConnectionRange range) const {
   return parts_ ? parts_->figures.flows_of(range, parts_->loop.now()) : std::vector<FlowCounters>();
 }
 
+std::optional<FlowPackets> RoceTransport::packets_of(ConnectionId connection) const noexcept {
+  return parts_->figures.packets_of(connection);
+}
+
 std::vector<PortCounters> RoceTransport::ports() const {
   std::vector<PortCounters> ports;
   for (const PortBinding& binding : bindings_) {

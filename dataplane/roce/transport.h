@@ -53,6 +53,7 @@ class RoceTransport final : public Transport {
   uint64_t activity() const noexcept override;
   TransportCounters counters() const override;
   std::vector<FlowCounters> flows_of(ConnectionRange range) const override;
+  std::optional<FlowPackets> packets_of(ConnectionId connection) const noexcept override;
   std::vector<PortCounters> ports() const override;
   std::vector<NamedCounter> details() const override;
   std::vector<PortLatency> latencies() const override;

@@ -160,7 +160,8 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
     worker.background = background.of_worker(i);
     if (testbed != nullptr) worker.devices = testbed->devices_of(i);
     if (execution.live == nullptr) continue;
-    worker.live = &observers.emplace_back(*execution.live, i, *worker.engine, *worker.transport, live_routes);
+    worker.live =
+        &observers.emplace_back(*execution.live, i, *worker.engine, *worker.transport, live_routes, worker.background);
   }
   Crew crew(std::move(workers), execution.machine != nullptr ? 1 : 0);
   const std::atomic<uint32_t> nothing{0};

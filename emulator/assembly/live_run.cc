@@ -36,6 +36,22 @@ RanksOfFeed ranks_of(const Setup& setup) {
   return feed;
 }
 
+std::vector<LiveFeed::Background> background_of(const Setup& setup) {
+  std::vector<LiveFeed::Background> entries;
+  if (setup.background.flows.size() > LiveFeed::kMostFlows) return entries;
+  for (const BackgroundEntry& entry : setup.background.entries) entries.push_back({entry.name, true});
+  const TransportPlan& plan = setup.plan.transport;
+  const auto counts = [&](NicId nic) {
+    const PortConfig& port = setup.config.ports[plan.nics[nic.value].port.value];
+    return !port.is_rdma_device() && !port.modelled;
+  };
+  for (const BackgroundFlow& flow : setup.background.flows) {
+    const Connection& c = plan.connections[flow.connection.value];
+    if (!counts(c.source_nic) || !counts(c.destination_nic)) entries[flow.entry].counts_packets = false;
+  }
+  return entries;
+}
+
 }  // namespace
 
 std::shared_ptr<LiveFeed> live_feed(const Setup& setup, std::string label, uint32_t workers) {
@@ -49,7 +65,7 @@ std::shared_ptr<LiveFeed> live_feed(const Setup& setup, std::string label, uint3
   RanksOfFeed feed = ranks_of(setup);
   return std::make_shared<LiveFeed>(std::move(label), std::move(ports), std::move(jobs),
                                     planned_operations(setup.config, setup.workload), workers, std::move(feed.ranks),
-                                    std::move(feed.node_names));
+                                    std::move(feed.node_names), background_of(setup));
 }
 
 std::vector<LiveObserver::Route> live_routes_of(const Setup& setup, const LiveFeed* live) {

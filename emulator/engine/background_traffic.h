@@ -56,6 +56,7 @@ class BackgroundTraffic {
   /// When a message is due next.
   Time next_event() const noexcept { return due_.empty() ? Time::never() : due_.front().first; }
 
+  const BackgroundPlan& plan() const noexcept { return background_; }
   /// By entry.
   std::span<const BackgroundCounters> counters() const noexcept { return counters_; }
 

@@ -1,24 +1,30 @@
 #include "emulator/engine/live_feed.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace rankwire {
 namespace {
 
 constexpr size_t kWordsOfJob = 2, kWordsOfPort = 4, kWordsOfRank = 3;
+constexpr std::array kOfBackground = {&LiveBackground::posted,          &LiveBackground::delivered,
+                                      &LiveBackground::failed,          &LiveBackground::bytes_posted,
+                                      &LiveBackground::bytes_delivered, &LiveBackground::packets_sent,
+                                      &LiveBackground::packets_arrived};
 
 }  // namespace
 
 LiveFeed::LiveFeed(std::string run, std::vector<std::string> port_names, std::vector<Job> planned,
                    uint64_t all_operations, uint32_t workers, std::vector<Rank> all_ranks,
-                   std::vector<std::string> names_of_nodes)
+                   std::vector<std::string> names_of_nodes, std::vector<Background> entries)
     : label(std::move(run)),
       ports(std::move(port_names)),
       jobs(std::move(planned)),
       operations(all_operations),
       ranks(std::move(all_ranks)),
       node_names(std::move(names_of_nodes)),
+      background(std::move(entries)),
       waits(workers),
       tallies_(workers, std::vector<PortTally>(ports.size())) {
   for (uint32_t worker = 0; worker < workers; ++worker) snapshots_.emplace_back(words());
@@ -26,7 +32,7 @@ LiveFeed::LiveFeed(std::string run, std::vector<std::string> port_names, std::ve
 
 size_t LiveFeed::words() const noexcept {
   return 1 + static_cast<size_t>(LiveCount::kNumber) + kWordsOfJob * jobs.size() + kWordsOfPort * ports.size() +
-         kWordsOfRank * ranks.size();
+         kWordsOfRank * ranks.size() + kOfBackground.size() * background.size();
 }
 
 void LiveFeed::pack(const LiveFigures& figures, std::span<uint64_t> words) const noexcept {
@@ -40,6 +46,8 @@ void LiveFeed::pack(const LiveFigures& figures, std::span<uint64_t> words) const
   }
   for (const RankProgress& rank : figures.ranks)
     *to++ = rank.ended, *to++ = static_cast<uint64_t>(rank.last_end.ps), *to++ = rank.last;
+  for (const LiveBackground& entry : figures.background)
+    for (const auto count : kOfBackground) *to++ = entry.*count;
 }
 
 LiveFigures LiveFeed::read() const {
@@ -47,6 +55,7 @@ LiveFigures LiveFeed::read() const {
   sum.jobs.resize(jobs.size());
   sum.ports.resize(ports.size());
   sum.ranks.resize(ranks.size());
+  sum.background.resize(background.size());
   std::vector<uint64_t> words(this->words());
   for (const LiveSnapshot& snapshot : snapshots_) {
     if (!snapshot.read(words)) continue;
@@ -68,6 +77,8 @@ LiveFigures LiveFeed::read() const {
       rank.last_end += Duration(static_cast<int64_t>(*from++));
       rank.last += static_cast<uint32_t>(*from++);
     }
+    for (LiveBackground& entry : sum.background)
+      for (const auto count : kOfBackground) entry.*count += *from++;
   }
   return sum;
 }

@@ -44,13 +44,21 @@ struct LiveJob {
   uint64_t iterations = 0;  ///< that all of its ranks have ended
 };
 
+/// An entry of the background.
+struct LiveBackground {
+  uint64_t posted = 0, delivered = 0, failed = 0;  ///< messages
+  uint64_t bytes_posted = 0, bytes_delivered = 0;  ///< of their payload
+  uint64_t packets_sent = 0, packets_arrived = 0;  ///< as FlowPackets, where they are counted
+};
+
 /// What one worker, or all together, have come to.
 struct LiveFigures {
   Time now;  ///< run time, of several workers the latest
   std::array<uint64_t, static_cast<size_t>(LiveCount::kNumber)> counts{};
-  std::vector<LiveJob> jobs;        ///< by JobId
-  std::vector<PortTally> ports;     ///< by PortId
-  std::vector<RankProgress> ranks;  ///< by RankId, as many as LiveFeed::ranks
+  std::vector<LiveJob> jobs;               ///< by JobId
+  std::vector<PortTally> ports;            ///< by PortId
+  std::vector<RankProgress> ranks;         ///< by RankId, as many as LiveFeed::ranks
+  std::vector<LiveBackground> background;  ///< by entry, as many as LiveFeed::background
 
   uint64_t operator[](LiveCount count) const { return counts[static_cast<size_t>(count)]; }
   uint64_t& operator[](LiveCount count) { return counts[static_cast<size_t>(count)]; }
@@ -99,8 +107,16 @@ class LiveFeed {
   /// Of more ranks none is told of: publishing them would keep the loop.
   static constexpr size_t kMostRanks = 4096;
 
+  struct Background {
+    std::string name;
+    bool counts_packets = false;  ///< of all of its flows both ends do
+  };
+  /// Of a background of more flows no entry is told of, for the same reason.
+  static constexpr size_t kMostFlows = 1024;
+
   LiveFeed(std::string run, std::vector<std::string> port_names, std::vector<Job> planned, uint64_t all_operations,
-           uint32_t workers, std::vector<Rank> all_ranks = {}, std::vector<std::string> names_of_nodes = {});
+           uint32_t workers, std::vector<Rank> all_ranks = {}, std::vector<std::string> names_of_nodes = {},
+           std::vector<Background> entries = {});
 
   const std::string label;               ///< what the run is called
   const std::vector<std::string> ports;  ///< by PortId: their names
@@ -108,6 +124,7 @@ class LiveFeed {
   const uint64_t operations;             ///< executions planned
   const std::vector<Rank> ranks;         ///< by RankId; none where nothing is told of them
   const std::vector<std::string> node_names;
+  const std::vector<Background> background;  ///< by entry; none where nothing is told of them
   WaitBoard waits;
 
   uint32_t workers() const noexcept { return static_cast<uint32_t>(snapshots_.size()); }

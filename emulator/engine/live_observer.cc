@@ -12,17 +12,19 @@ constexpr size_t kToldWaits = 64;
 }  // namespace
 
 LiveObserver::LiveObserver(LiveFeed& feed, uint32_t worker, const Engine& engine, const Transport& transport,
-                           std::span<const Route> routes)
+                           std::span<const Route> routes, const BackgroundTraffic* background)
     : feed_(feed),
       worker_(worker),
       engine_(engine),
       transport_(transport),
       routes_(routes),
+      background_(background),
       tally_(feed.tally(worker)),
       words_(feed.words()) {
   figures_.jobs.resize(feed.jobs.size());
   figures_.ports.resize(feed.ports.size());
   figures_.ranks.resize(feed.ranks.size());
+  figures_.background.resize(feed.background.size());
 }
 
 void LiveObserver::note(std::span<const Event> events) noexcept {
@@ -55,10 +57,29 @@ void LiveObserver::publish(Time now) {
   for (uint32_t job = 0; job < f.jobs.size(); ++job) f.jobs[job].iterations = engine_.iterations_ended(JobId(job));
   std::ranges::copy(tally_, f.ports.begin());
   if (!f.ranks.empty()) engine_.tell_progress(f.ranks);
+  if (!f.background.empty()) look_at_background();
   feed_.pack(f, words_);
   feed_.snapshot(worker_).publish(words_);
   if (feed_.waits.asked() != answered_) [[unlikely]]
     answer();
+}
+
+void LiveObserver::look_at_background() {
+  const std::span<const BackgroundCounters> counters = background_->counters();
+  for (size_t entry = 0; entry < counters.size(); ++entry) {
+    const BackgroundCounters& c = counters[entry];
+    figures_.background[entry] = {.posted = c.posted,
+                                  .delivered = c.delivered,
+                                  .failed = c.failed,
+                                  .bytes_posted = c.bytes_posted,
+                                  .bytes_delivered = c.bytes_delivered};
+  }
+  for (const BackgroundFlow& flow : background_->plan().flows) {
+    if (!feed_.background[flow.entry].counts_packets) continue;
+    const FlowPackets packets = transport_.packets_of(flow.connection).value_or(FlowPackets());
+    figures_.background[flow.entry].packets_sent += packets.sent;
+    figures_.background[flow.entry].packets_arrived += packets.arrived;
+  }
 }
 
 /// Takes memory, and the loop stands still meanwhile: for who has asked, once a second at most.

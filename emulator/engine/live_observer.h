@@ -9,6 +9,7 @@
 #include "base/id.h"
 #include "base/transport.h"
 #include "base/units.h"
+#include "emulator/engine/background_traffic.h"
 #include "emulator/engine/engine.h"
 #include "emulator/engine/live_feed.h"
 
@@ -29,9 +30,9 @@ class LiveObserver {
     PortId source, destination;
   };
 
-  /// `routes`: by connection. All outlive it.
+  /// `routes`: by connection. `background`: the worker's; null: none. All outlive it.
   LiveObserver(LiveFeed& feed, uint32_t worker, const Engine& engine, const Transport& transport,
-               std::span<const Route> routes);
+               std::span<const Route> routes, const BackgroundTraffic* background = nullptr);
 
   /// Of this worker's ranks, before anybody takes them.
   void note(std::span<const Event> events) noexcept;
@@ -43,6 +44,7 @@ class LiveObserver {
   void publish(Time now);
 
  private:
+  void look_at_background();
   void answer();
 
   LiveFeed& feed_;
@@ -50,6 +52,7 @@ class LiveObserver {
   const Engine& engine_;
   const Transport& transport_;
   const std::span<const Route> routes_;
+  const BackgroundTraffic* const background_;
   const std::span<PortTally> tally_;
   LiveFigures figures_;
   std::vector<uint64_t> words_;

@@ -34,6 +34,9 @@ class SplitTransport final : public Transport {
   uint64_t activity() const noexcept override { return wire_->activity() + local_->activity(); }
   TransportCounters counters() const override;
   std::vector<FlowCounters> flows_of(ConnectionRange range) const override;
+  std::optional<FlowPackets> packets_of(ConnectionId connection) const noexcept override {
+    return of(connection).packets_of(connection);
+  }
   std::vector<PortCounters> ports() const override;
   std::vector<NamedCounter> details() const override;
   std::vector<PortLatency> latencies() const override;

@@ -184,6 +184,16 @@ std::vector<FlowCounters> TransportGroup::flows_of(ConnectionRange range) const 
   return flows;
 }
 
+std::optional<FlowPackets> TransportGroup::packets_of(ConnectionId connection) const noexcept {
+  const Route& route = routes_[connection.value];
+  std::optional<FlowPackets> packets = parts_[route.source].transport->packets_of(connection);
+  if (route.destination == route.source) return packets;
+  const std::optional<FlowPackets> arrivals = parts_[route.destination].transport->packets_of(connection);
+  if (!packets || !arrivals) return std::nullopt;
+  packets->arrived = arrivals->arrived;
+  return packets;
+}
+
 std::vector<PortCounters> TransportGroup::ports() const {
   std::vector<PortCounters> ports;
   for (const Part& part : parts_) std::ranges::copy(part.transport->ports(), std::back_inserter(ports));

@@ -58,6 +58,7 @@ class TransportGroup final : public Transport {
   uint64_t activity() const noexcept override;
   TransportCounters counters() const override;
   std::vector<FlowCounters> flows_of(ConnectionRange range) const override;
+  std::optional<FlowPackets> packets_of(ConnectionId connection) const noexcept override;
   std::vector<PortCounters> ports() const override;    ///< by PortId
   std::vector<NamedCounter> details() const override;  ///< equal names added up
   std::vector<PortLatency> latencies() const override;

@@ -35,6 +35,9 @@ class WorkerTransport final : public Transport {
   uint64_t activity() const noexcept override { return own_->activity() + taken_; }
   TransportCounters counters() const override { return own_->counters(); }
   std::vector<FlowCounters> flows_of(ConnectionRange range) const override { return own_->flows_of(range); }
+  std::optional<FlowPackets> packets_of(ConnectionId connection) const noexcept override {
+    return own_->packets_of(connection);
+  }
   std::vector<PortCounters> ports() const override;
   std::vector<NamedCounter> details() const override { return own_->details(); }
   std::vector<PortLatency> latencies() const override { return own_->latencies(); }

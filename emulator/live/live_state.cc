@@ -50,6 +50,18 @@ Json run_json(const LiveFeed& feed) {
                             {"rx_packets", tally.rx_packets},
                             {"rx_bytes", tally.rx_bytes}});
   }
+  run["background"] = Json::array();
+  for (size_t entry = 0; entry < feed.background.size(); ++entry) {
+    const LiveBackground& counts = figures.background[entry];
+    Json& told = run["background"].emplace_back(Json{{"name", feed.background[entry].name},
+                                                     {"messages_posted", counts.posted},
+                                                     {"messages_delivered", counts.delivered},
+                                                     {"messages_failed", counts.failed},
+                                                     {"bytes_posted", counts.bytes_posted},
+                                                     {"bytes_delivered", counts.bytes_delivered}});
+    if (!feed.background[entry].counts_packets) continue;
+    told["packets_sent"] = counts.packets_sent, told["packets_arrived"] = counts.packets_arrived;
+  }
   return run;
 }
 

@@ -175,7 +175,8 @@ class Answerer {
                {"port_tx", config_.ports[flow.from].name},
                {"port_rx", config_.ports[flow.to].name},
                {"transmit", now_.is_paused ? "paused" : transmit_of(now_)}};
-      add_frames(row, flow);
+      add_frames(row, flow.name);
+      add_times(row, flow);
       const Json with_all = row;
       row = with_columns(std::move(row), columns, "name");
       for (const char* fixed : {"port_tx", "port_rx"}) row[fixed] = with_all[fixed];
@@ -184,23 +185,43 @@ class Answerer {
     return rows;
   }
 
-  /// What is known of a flow once its run has ended.
-  void add_frames(Json& row, const OtgFlow& flow) const {
-    const auto known = now_.flows.find(flow.name);
-    if (known == now_.flows.end()) return;
-    const Json& pair = known->second;
-    row["frames_tx"] = pair["data_frames_tx"];
-    row["frames_tx_rate"] = row["frames_rx_rate"] = 0;
-    if (pair.contains("data_frames_rx")) {
-      const auto sent = pair["data_frames_tx"].get<double>();
-      row["frames_rx"] = pair["data_frames_rx"];
-      row["loss"] = sent > 0 ? 100 * pair["frame_delta"].get<double>() / sent : 0;
+  void add_frames(Json& row, const std::string& flow) const {
+    const Json& pair = figures_of(now_, flow);
+    for (const auto& [frames, packets] :
+         {std::pair("frames_tx", "data_frames_tx"), std::pair("frames_rx", "data_frames_rx")}) {
+      const auto count = pair.find(packets);
+      if (count == pair.end()) continue;
+      row[frames] = *count;
+      const std::optional<double> rate = now_.is_transmitting ? rate_of(flow, packets) : 0;
+      if (rate) row[std::string(frames) + "_rate"] = *rate;
     }
+    if (!pair.contains("frame_delta")) return;
+    const auto sent = pair["data_frames_tx"].get<double>();
+    row["loss"] = sent > 0 ? 100 * pair["frame_delta"].get<double>() / sent : 0;
+  }
+
+  /// What is known of a flow once its run has ended.
+  void add_times(Json& row, const OtgFlow& flow) const {
+    const Json& pair = figures_of(now_, flow.name);
     if (pair.contains("first_timestamp"))
       row["timestamps"] = {{"first_timestamp_ns", std::stod(pair["first_timestamp"].get<std::string>())},
                            {"last_timestamp_ns", std::stod(pair["last_timestamp"].get<std::string>())}};
     if (const LatencyFigures* latency = latency_of(flow))
       row["latency"] = {{"minimum_ns", latency->least}, {"maximum_ns", latency->most}, {"average_ns", latency->mean}};
+  }
+
+  static const Json& figures_of(const RunFigures& figures, const std::string& flow) {
+    static const Json nothing = Json::object();
+    const auto known = figures.flows.find(flow);
+    return known == figures.flows.end() ? nothing : known->second;
+  }
+
+  /// Of a count of a flow, a second, since the look before; absent where there was none.
+  std::optional<double> rate_of(const std::string& flow, const char* column) const {
+    if (before_ == nullptr || before_->seconds >= now_.seconds) return std::nullopt;
+    const Json &now = figures_of(now_, flow), &before = figures_of(*before_, flow);
+    if (!now.contains(column)) return std::nullopt;
+    return (now[column].get<double>() - before.value(column, 0.0)) / (now_.seconds - before_->seconds);
   }
 
   Json peers(JsonReader& request, bool of_ipv6) {
@@ -247,7 +268,11 @@ class Answerer {
       Json row{{"flow_name", flow.name}, {"port_tx", from.name}, {"port_rx", to.name}};
       // The model has no columns for addresses of IPv6.
       if (!config_.is_ipv6) row.update({{"src_ipv4", from.address}, {"dest_ipv4", to.address}});
-      if (const auto known = now_.flows.find(flow.name); known != now_.flows.end()) row.update(known->second);
+      row.update(figures_of(now_, flow.name));
+      if (now_.is_transmitting)
+        for (const auto& [column, bytes] :
+             {std::pair("data_tx_rate", "tx_bytes"), std::pair("data_rx_rate", "rx_bytes")})
+          if (const std::optional<double> rate = rate_of(flow.name, bytes)) row[column] = *rate * 8 / 1e9;
       if (const LatencyFigures* latency = latency_of(flow))
         row.update({{"avg_latency", latency->mean}, {"min_latency", latency->least}, {"max_latency", latency->most}});
       rows.push_back(with_columns(std::move(row), columns, "flow_name"));

@@ -86,6 +86,21 @@ FlowFigures flow_figures(const Json& entry, const CsvRow& pair) {
        {"nak_rx", count_of(pair, "naks") + count_of(pair, "rnr_naks")}});
 }
 
+/// Of an entry of a live run's background.
+FlowFigures live_flow_figures(const Json& entry) {
+  FlowFigures figures = Json::object();
+  constexpr std::array<std::pair<const char*, const char*>, 7> kColumns{{{"data_frames_tx", "packets_sent"},
+                                                                         {"data_frames_rx", "packets_arrived"},
+                                                                         {"tx_bytes", "bytes_posted"},
+                                                                         {"rx_bytes", "bytes_delivered"},
+                                                                         {"message_tx", "messages_posted"},
+                                                                         {"message_complete_rx", "messages_delivered"},
+                                                                         {"message_fail", "messages_failed"}}};
+  for (const auto& [column, field] : kColumns)
+    if (const auto value = entry.find(field); value != entry.end()) figures[column] = *value;
+  return figures;
+}
+
 /// Whether every rank came to its end, by a summary's reason (docs/metrics.md).
 bool has_ended_well(const Json& summary) {
   constexpr std::array<std::string_view, 5> kEnded = {"completed", "degraded", "limit_exceeded", "below_resolution",
@@ -111,6 +126,8 @@ RunFigures live_figures(const Json& state) {
     figures.ports[port.value("name", "")] = {port.value("tx_packets", uint64_t{0}),
                                              port.value("rx_packets", uint64_t{0}), port.value("tx_bytes", uint64_t{0}),
                                              port.value("rx_bytes", uint64_t{0})};
+  for (const Json& entry : run->value("background", Json::array()))
+    figures.flows[entry.value("name", "")] = live_flow_figures(entry);
   for (const Json& job : run->value("jobs", Json::array())) {
     Json row = Json::object();
     for (const char* field : {"name", "iterations", "iterations_planned", "bytes"})

@@ -15,7 +15,7 @@ namespace rankwire {
 struct PortFigures {
   uint64_t frames_tx = 0, frames_rx = 0, bytes_tx = 0, bytes_rx = 0;
 };
-/// Of a flow whose run has ended: its columns of `rocev2_flow` that are known, but names.
+/// Columns of a flow in `rocev2_flow` that are known, but names: few while its run goes on.
 using FlowFigures = nlohmann::json;
 /// From the last packet of a message given to its port until it has arrived, in nanoseconds.
 struct LatencyFigures {
@@ -28,7 +28,7 @@ struct RunFigures {
   bool is_paused = false;                           ///< it goes on without posting anything
   double seconds = 0;                               ///< of the run, from when `ports` are
   std::map<std::string, PortFigures> ports;         ///< by name; empty before it has begun, and after it was killed
-  std::map<std::string, FlowFigures> flows;         ///< by name; empty before it has ended
+  std::map<std::string, FlowFigures> flows;         ///< by name; empty before it has begun
   std::map<size_t, LatencyFigures> latencies = {};  ///< of messages to a port, by its place; empty before it has ended
   nlohmann::json jobs = nlohmann::json::array();
   nlohmann::json collectives = nlohmann::json::array();

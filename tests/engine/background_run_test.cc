@@ -4,9 +4,13 @@
 
 #include <atomic>
 #include <limits>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "emulator/engine/background_traffic.h"
+#include "emulator/engine/live_feed.h"
+#include "emulator/engine/live_observer.h"
 #include "emulator/engine/run.h"
 #include "emulator/simulator/network_model.h"
 #include "fabric/network.h"
@@ -42,7 +46,7 @@ class BesideBackground {
     background_ = add_background(plan_, placement, {{.entry = entry, .pairs = {{0, 1}}}}, {"a", "b"}, 1, 0);
   }
 
-  RunResult run(const RunOptions& options = {}) {
+  RunResult run(const RunOptions& options = {}, LiveFeed* live = nullptr) {
     NoRows rows;
     Engine engine(workload_, plan_, {}, rows);
     BackgroundTraffic traffic(background_, plan_, Shard());
@@ -51,7 +55,11 @@ class BesideBackground {
     model.connect(model.prepare(plan_.transport));
     VirtualClock clock;
     const std::atomic<bool> go_on{false};
-    Crew crew({{.engine = &engine, .transport = &model, .background = &traffic}});
+    const std::vector<LiveObserver::Route> routes(plan_.transport.connections.size());
+    std::optional<LiveObserver> observer;
+    if (live != nullptr) observer.emplace(*live, 0, engine, model, routes, &traffic);
+    Crew crew(
+        {{.engine = &engine, .transport = &model, .background = &traffic, .live = observer ? &*observer : nullptr}});
     const RunResult result =
         crew.run([&](ConnectionId connection) { return model.describe(connection); }, clock, options, go_on);
     delivered_ = traffic.counters()[0].delivered;
@@ -90,6 +98,23 @@ TEST(BackgroundRun, TheLinesAreTheJobsAgainWhenItStops) {
   const RunResult result = run.run();
   EXPECT_EQ(result.total, microseconds(12));
   EXPECT_EQ(run.delivered(), 2u);
+}
+
+// As above: of 12 us 4 for two messages of the background, none of which is counted by packets.
+TEST(BackgroundRun, WhoLooksOnSeesItsMessages) {
+  WorkloadBuilder builder(2);
+  builder.send(0, 1, 0, 10'000);
+  builder.receive(1, 0, 0, 10'000);
+  BesideBackground run(builder.build(), Time() + microseconds(4));
+  LiveFeed feed("emulated", {"p0", "p1"}, {{"train", 1}}, 2, 1, {}, {}, {{"rival", false}});
+  run.run({}, &feed);
+  const LiveBackground seen = feed.read().background.at(0);
+  EXPECT_EQ(seen.posted, 2u);
+  EXPECT_EQ(seen.delivered, 2u);
+  EXPECT_EQ(seen.failed, 0u);
+  EXPECT_EQ(seen.bytes_posted, 2'000u);
+  EXPECT_EQ(seen.bytes_delivered, 2'000u);
+  EXPECT_EQ(seen.packets_sent, 0u);
 }
 
 TEST(BackgroundRun, RanksThatWaitForEachOtherAreFoundAlthoughItGoesOn) {

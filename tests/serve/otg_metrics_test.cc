@@ -47,6 +47,33 @@ TEST(OtgMetrics, RatesAreBetweenTwoLooksAtARunningRun) {
   EXPECT_EQ(rows(request, ended, &before)[0]["frames_tx_rate"], 0);
 }
 
+TEST(OtgMetrics, FlowsOfARunThatGoesOn) {
+  const auto at = [](double seconds, uint64_t messages) {
+    const Json flow = {{"name", "f"},
+                       {"messages_posted", messages},
+                       {"messages_delivered", messages - 1},
+                       {"messages_failed", 0},
+                       {"bytes_posted", messages * 1'000'000},
+                       {"bytes_delivered", (messages - 1) * 1'000'000},
+                       {"packets_sent", messages * 10},
+                       {"packets_arrived", (messages - 1) * 10}};
+    return live_figures({{"run", {{"time_s", seconds}, {"background", {flow}}}}});
+  };
+  const RunFigures before = at(1, 3), now = at(3, 103);
+  // 100 messages in two seconds, of 10 packets and 8 Mbit each.
+  EXPECT_EQ(rows({{"choice", "flow"}}, now, &before),
+            Json::parse(R"([{"name": "f", "port_tx": "a", "port_rx": "b", "transmit": "started", "frames_tx": 1030,
+                             "frames_rx": 1020, "frames_tx_rate": 500.0, "frames_rx_rate": 500.0}])"));
+  EXPECT_EQ(rows({{"choice", "rocev2_flow"}}, now, &before),
+            Json::parse(R"([{"flow_name": "f", "port_tx": "a", "port_rx": "b", "src_ipv4": "10.0.0.2",
+                             "dest_ipv4": "10.0.0.3", "data_frames_tx": 1030, "data_frames_rx": 1020,
+                             "tx_bytes": 103000000, "rx_bytes": 102000000, "data_tx_rate": 0.4, "data_rx_rate": 0.4,
+                             "message_tx": 103, "message_complete_rx": 102, "message_fail": 0}])"));
+  const Json first_look = rows({{"choice", "flow"}}, now)[0];
+  EXPECT_EQ(first_look["frames_tx"], 1030);
+  EXPECT_FALSE(first_look.contains("frames_tx_rate"));
+}
+
 TEST(OtgMetrics, QueuePairsWithoutAFlowStayDown) {
   RunFigures now;
   const Json request = {{"choice", "rocev2_ipv4"}};

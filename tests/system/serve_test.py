@@ -186,6 +186,12 @@ class FlowTest(ServeTest):
                 time.sleep(0.6)
                 frames = server.metrics("port", port_names=["a"])[0]["frames_tx"]
             self.assertEqual(server.metrics("rocev2_ipv4")[0]["qp_up"], 1)
+            # All that was sent has arrived: of each message 98 packets of 1024 bytes and an immediate, or sent again.
+            [row], [flow] = server.metrics("rocev2_flow"), server.metrics("flow")
+            self.assertEqual((row["message_complete_rx"], row["rx_bytes"]), (row["message_tx"], row["message_tx"] * MESSAGE))
+            self.assertGreaterEqual(row["data_frames_rx"], 99 * row["message_tx"])
+            self.assertGreaterEqual(row["data_frames_tx"], row["data_frames_rx"])
+            self.assertEqual((flow["frames_tx"], flow["frames_rx"]), (row["data_frames_tx"], row["data_frames_rx"]))
             self.assertEqual(server.post("/control/state", transmit("resume")), (200, {"warnings": []}))
             self.assertEqual(server.metrics("flow")[0]["transmit"], "started")
             server.wait_for_frames("a", before + 1000)

@@ -61,6 +61,35 @@ void expect_sums(const RoceTransport& transport) {
   EXPECT_EQ(sum.rnr_nak_retry_err, whole.rnr_naks);
 }
 
+// While a run goes on and after it, also of messages that are under way.
+TEST(RoceFlows, PacketsOfAConnectionAreThoseOfItsQueuePairs) {
+  for (const DataVerb verb : {DataVerb::kWriteThenImm, DataVerb::kRead}) {
+    RoceOptions options = checking_verb_options(verb);
+    options.queue_pairs = 3;
+    testing::Impairments lossy;
+    lossy.loss_ppm = 10'000;
+    RocePair pair(options, lossy, 2);
+    pair.connect();
+    for (uint32_t i = 0; i < 60; ++i)
+      for (const uint32_t connection : {0, 1}) pair.post(RocePair::message(connection, i, 50'000));
+    bool under_way = false;
+    for (const Time until : {Time() + microseconds(50), Time::never()}) {
+      pair.run_until(until);
+      for (const uint32_t connection : {0, 1}) {
+        uint64_t sent = 0, arrived = 0;
+        for (const FlowCounters& flow : pair.a().flows_of({connection, connection + 1})) sent += flow.packets;
+        for (const FlowCounters& flow : pair.b().flows_of({connection, connection + 1})) arrived += *flow.arrived;
+        EXPECT_EQ(pair.a().packets_of(ConnectionId(connection))->sent, sent);
+        EXPECT_EQ(pair.b().packets_of(ConnectionId(connection))->arrived, arrived);
+        EXPECT_GT(arrived, 0u);
+        under_way |= pair.events(EventKind::kReceived).size() < 120;
+      }
+    }
+    EXPECT_TRUE(under_way) << "the first look came too late";
+    EXPECT_EQ(pair.events(EventKind::kReceived).size(), 120u);
+  }
+}
+
 // Clear-to-send as NCCL does it: 64 bytes against the data, whatever the data's verb, with and without losses.
 TEST(RoceControl, MessagesGoAgainstTheDataOnItsQueuePairs) {
   for (const DataVerb verb : {DataVerb::kWriteImm, DataVerb::kWriteThenImm, DataVerb::kSendImm, DataVerb::kRead}) {
