@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +29,55 @@ void take(HookPipe& from, std::string& text) {
   if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) from.close();
 }
 
+struct Program {
+  char* const* arguments;
+  int output, errors;  ///< where it prints
+  pid_t parent;
+  sigset_t signals;  ///< that are blocked in it
+  int error = 0;     ///< set where it cannot be started
+};
+
+/// Becomes the program, in the memory of its parent, which waits: nothing is called but what signal-safety(7) allows,
+/// and execvp, which takes no memory in glibc.
+[[noreturn]] void become(Program& program) {
+  // A run that is killed can end nothing, and what it has started must not go on.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != program.parent) _exit(127);
+  const int nothing = open("/dev/null", O_RDONLY);
+  bool ok = nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(program.output, STDOUT_FILENO) >= 0 &&
+            dup2(program.errors, STDERR_FILENO) >= 0 && setpgid(0, 0) == 0;
+  if (nothing > STDERR_FILENO) close(nothing);
+  // Handlers are the parent's, and would run in its memory.
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action;
+    if (sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_IGN || action.sa_handler == SIG_DFL)
+      continue;
+    action = {};
+    action.sa_handler = SIG_DFL;
+    sigaction(number, &action, nullptr);
+  }
+  ok = ok && sigprocmask(SIG_SETMASK, &program.signals, nullptr) == 0;
+  if (ok) execvp(program.arguments[0], program.arguments);
+  program.error = errno;
+  _exit(127);
+}
+
+/// Starts it without a copy of this process, of which a run may have much, and which fork would keep its loop from
+/// writing to. 0 where it cannot be started.
+pid_t start(Program& program) {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &program.signals);
+  const pid_t pid = vfork();
+  if (pid == 0) become(program);
+  const int failed = pid < 0 ? errno : program.error;
+  pthread_sigmask(SIG_SETMASK, &program.signals, nullptr);
+  if (failed == 0) return pid;
+  if (pid > 0) waitpid(pid, nullptr, 0);
+  program.error = failed;
+  return 0;
+}
+
 }  // namespace
 
 void HookPipe::close() {
@@ -51,21 +100,14 @@ HookProcess::HookProcess(std::string_view what, const std::vector<std::string>& 
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, output_end.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, errors_end.get(), STDERR_FILENO);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  const int error = posix_spawnp(&pid_, arguments[0], &actions, &attributes, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error == 0) return;
-  pid_ = 0;
-  fail_run("{}: '{}' cannot be started: {}", what, words[0], std::strerror(error));
+  Program program{.arguments = arguments.data(),
+                  .output = output_end.get(),
+                  .errors = errors_end.get(),
+                  .parent = getpid(),
+                  .signals = {}};
+  pid_ = start(program);
+  if (pid_ > 0) return;
+  fail_run("{}: '{}' cannot be started: {}", what, words[0], std::strerror(program.error));
 }
 
 std::optional<int> HookProcess::listen(std::chrono::milliseconds patience) {

@@ -27,7 +27,8 @@ class HookPipe {
 };
 
 /// A process in a group of its own, started without a shell and with an empty standard input. Belongs to one thread.
-/// Destroying it kills the process, with its children that are still in its group.
+/// Destroying it kills the process, with its children that are still in its group; it is killed as well when this
+/// process is, or the thread that has started it ends.
 class HookProcess {
  public:
   /// The most that is kept of what it has printed, or complained of, and nobody has taken.

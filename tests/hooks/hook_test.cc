@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
+#include "emulator/hooks/hook_process.h"
 #include "tests/temporary_folder.h"
 
 namespace rankwire {
@@ -66,6 +70,16 @@ TEST(Hook, IsKilledWhenItHangs) {
 TEST(Hook, EndsWithItsProcessThoughAChildHoldsItsOutput) {
   EXPECT_EQ(output_of("sh -c 'echo on it; sleep 60 & exit 0'"), "on it\n");
   EXPECT_THAT([] { output_of("sh -c 'sleep 60 & exit 4'"); }, ThrowsMessage<Error>(HasSubstr("status 4")));
+}
+
+// As when the whole process is killed, and nobody is left to end it.
+TEST(HookProcess, IsKilledWhenWhoeverStartedItIs) {
+  std::optional<HookProcess> hook;
+  std::thread([&] { hook.emplace("link_down", std::vector<std::string>{"sleep", "60"}); }).join();
+  std::optional<int> status;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!status && std::chrono::steady_clock::now() < deadline) status = hook->listen(milliseconds(10));
+  EXPECT_EQ(status, 128 + SIGKILL);
 }
 
 TEST(Hook, IsKilledWithItsGroupByAnInterrupt) {
