@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "tests/dataplane/verbs/bench.h"
 
 namespace rankwire {
