@@ -109,6 +109,7 @@ std::vector<DeviceSourceOptions> device_sources(const RunConfig& config) {
     source.kind = device.gnmi ? "gnmi" : device.stream ? "stream" : "command";
     if (device.gnmi) {
       source.stream = gnmi_command(device);
+      source.may_be_silent = device.gnmi->mode != GnmiMode::kSample;
     } else if (device.stream) {
       source.stream = split_command(device.command);
     } else {

@@ -18,6 +18,9 @@ using SteadyClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kBeforeRestart{1000}, kSlice{10};
+/// Of a stream at the end, and so many intervals: less may be chance.
+constexpr milliseconds kSilence{2000};
+constexpr int kSilentIntervals = 10;
 
 int64_t steady_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(SteadyClock::now().time_since_epoch()).count();
@@ -186,9 +189,15 @@ void DeviceSource::take_lines(std::string& text) {
   text.erase(0, begin);
 }
 
+/// Since the last sample; 0 where there was none, or need not be.
+int64_t DeviceSource::silent_ns() const {
+  return last_arrival_ == INT64_MIN || options_.may_be_silent ? 0 : steady_ns() - last_arrival_;
+}
+
 void DeviceSource::read_stream() {
   HookProcess child("command", options_.stream);
-  const auto latest = SteadyClock::now() + options_.patience;
+  const auto begin = SteadyClock::now();
+  const auto seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
   bool has_said = false;
   while (!is_done()) {
     const std::optional<int> status = child.listen(kSlice);
@@ -197,10 +206,16 @@ void DeviceSource::read_stream() {
     if (child.complained.size() > HookProcess::kMostOutput / 2) child.complained.erase(0, HookProcess::kMostOutput / 4);
     if (child.prints_too_much()) fail_run("it printed a line of more than 1 MiB");
     if (status) fail_run("'{}' ended with status {}; {}", options_.stream[0], *status, words_of_hook(child.complained));
-    if (!has_said && SteadyClock::now() > latest)
-      fail_run("'{}' printed nothing within {:.3g} s; {}", options_.stream[0],
-               static_cast<double>(options_.patience.count()) / 1000, words_of_hook(child.complained));
+    const auto so_far = SteadyClock::now() - begin;
+    if (so_far <= options_.patience) continue;
+    if (!has_said || silent_ns() > ns_of(options_.patience))
+      fail_run("'{}' printed nothing {} {:.3g} s; {}", options_.stream[0], has_said ? "more for" : "within",
+               seconds(options_.patience), words_of_hook(child.complained));
   }
+  const std::chrono::nanoseconds silent(silent_ns());
+  if (silent > std::max(kSilence, kSilentIntervals * options_.interval))
+    fail_run("'{}' printed nothing more for {:.3g} s before the end; {}", options_.stream[0], seconds(silent),
+             words_of_hook(child.complained));
 }
 
 /// One that has ended is started again.

@@ -23,8 +23,9 @@ struct DeviceSourceOptions {
   std::string command;              ///< that prints one sample, as run_hook takes it; empty: `stream`
   std::vector<std::string> stream;  ///< program and arguments that print a line a sample, as long as they run
   std::chrono::milliseconds interval{100};
-  std::chrono::milliseconds patience{10'000};  ///< with a call, or with a stream until its first sample
-  std::chrono::milliseconds settle{0};         ///< from the end of the run to the last sample
+  std::chrono::milliseconds patience{10'000};  ///< with a call, or with a stream until its next sample
+  bool may_be_silent = false;           ///< the stream: it tells of changes, and after its first sample waits for one
+  std::chrono::milliseconds settle{0};  ///< from the end of the run to the last sample
   CounterNames names;
   size_t rows = 65'536;
 };
@@ -69,6 +70,7 @@ class DeviceSource {
   void read_calls();
   void read_streams();
   void read_stream();
+  int64_t silent_ns() const;
   void call();
   void take_lines(std::string& text);
   void take_sample(std::string_view text, const SampleTimes& times);

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -83,6 +85,24 @@ TEST(DeviceCollector, DoesNotHang) {
     EXPECT_EQ(readings.samples, 0u);
     EXPECT_GE(readings.failures, 1u);
   }
+}
+
+// It would be silent for a minute, of which it has a tenth of a second; what tells of changes alone may be.
+TEST(DeviceCollector, AStreamThatFallsSilentIsStartedAgain) {
+  const std::atomic<bool> interrupted = false;
+  DeviceSourceOptions options = streamed("echo '{\"counters\": {\"e0\": {\"drops\": 1}}}'; sleep 60");
+  options.patience = milliseconds(100);
+  DeviceSourceOptions quiet = options;
+  quiet.may_be_silent = true;
+  DeviceCollector collector({options, quiet}, interrupted);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (collector.so_far()[0].samples < 2 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(milliseconds(20));
+  const std::vector<DeviceReadings> readings = collector.finish();
+  EXPECT_GE(readings[0].samples, 2u);
+  EXPECT_THAT(device_warnings(readings[0]), ElementsAre(HasSubstr("'sh' printed nothing more for 0.1 s")));
+  EXPECT_EQ(readings[1].samples, 1u);
+  EXPECT_EQ(readings[1].failures, 0u);
 }
 
 TEST(DeviceCollector, AnInterruptEndsCallsAtOnce) {
