@@ -50,9 +50,7 @@ RealTimeTransports::RealTimeTransports(const Setup& setup, Testbed& testbed, con
       live_(live),
       rates_(rates) {
   if (shares.workers() == 1) {
-    const auto is_here = [&](ConnectionId connection) { return shares.route(connection).sender == 0; };
-    all_ = shares.has_others() ? with_interconnect(setup, wire_of(0).transport, is_here)
-                               : with_interconnect(setup, wire_of(0).transport);
+    all_ = with_interconnect(setup, wire_of(0).transport);
     return;
   }
   exchange_.emplace(shares.workers());
