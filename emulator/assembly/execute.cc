@@ -43,8 +43,6 @@ std::unique_ptr<WorkerEngines> engines_of(const Setup& setup, const Execution& e
                                           const RunRecorder::Run& record) {
   EngineOptions options = engine_options(setup.config);
   options.variation = execution.variation != nullptr ? execution.variation : setup.variation.get();
-  if (execution.machine != nullptr)
-    return std::make_unique<WorkerEngines>(setup, options, execution.machine->ranks(), record);
   return std::make_unique<WorkerEngines>(setup, options, shares, record);
 }
 
@@ -219,7 +217,7 @@ std::string ordinal(const Repetition& repetition) {
 
 RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::Run& record, const RunControl& control) {
   const Workers* const workers = execution.workers;
-  const WorkerShares* const shares = workers != nullptr && workers->several() ? &workers->shares : nullptr;
+  const WorkerShares* const shares = workers != nullptr && workers->shares.parts() > 1 ? &workers->shares : nullptr;
   record.begin({.fidelity = execution.fidelity,
                 .clock = execution.clock_name,
                 .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),

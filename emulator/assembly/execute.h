@@ -30,7 +30,7 @@ namespace rankwire {
 
 /// The workers of a run in real time.
 struct Workers {
-  const WorkerShares& shares;
+  const WorkerShares& shares;              ///< with those of other machines, if there are any
   std::span<Transport* const> transports;  ///< one each; none where there is one worker
   std::span<const uint32_t> cpus;          ///< on which their threads stay, one each; none: on any
 

@@ -42,7 +42,6 @@ void require_machines_can(const RunConfig& config) {
                port.name);
     if (port.is_rdma_device()) refuse(fmt::format("ports[{}].verbs", p), "drives an RDMA device");
   }
-  if (config.workers.several() || !config.workers.count) refuse("workers", "asks for several workers");
   if (!config.impairments.empty()) refuse("impairments", "are counted over all ports");
   if (!config.background.empty()) refuse("background", "is traffic without a trace");
   if (config.dilation.factor > 1) refuse("dilation.factor", "stretches time");

@@ -261,7 +261,7 @@ RunMemory emulated_memory(const Setup& setup, const Counts& counts) {
   const RunConfig& config = setup.config;
   RunMemory memory{.run = "emulated"};
   const bool rings = config.ports.front().device == "ring", embedded = config.ports.front().embedded();
-  const uint32_t workers = worker_threads(config, one_of_each_core(allowed_cpus())).count;
+  const uint32_t workers = worker_threads(config, one_of_each_core(allowed_cpus()), setup.machine).count;
   const uint32_t shards = switch_shards(config, workers);
   if (embedded) memory.frames += switch_memory(setup, counts, shards);
   if (embedded && !rings) memory.frames += memory_testbed_memory(setup, PoolUse::kManyThreads, counts, shards);

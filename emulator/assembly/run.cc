@@ -142,7 +142,7 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
   if (kind_ == RunKind::kEmulated) {
     require_cpus(config);
     const std::vector<uint32_t> cores = one_of_each_core(allowed_cpus());
-    threads_ = worker_threads(config, cores);
+    threads_ = worker_threads(config, cores, setup_.machine);
     if (auto finding = core_finding(config, threads_, cores.size())) setup_.warnings.push_back(std::move(*finding));
     if (!threads_.cpus.empty()) avoided_.emplace(threads_.cpus);
   }
@@ -374,7 +374,6 @@ CompletedRun PreparedRun::put_together(MachineRun& machine, const CompletedRun& 
                .clock = "real",
                .ranks = static_cast<uint32_t>(setup_.workload.ranks.size()),
                .seed = setup_.config.seed,
-               .shards = machines_->count(),
                .rows = 1,
                .model = {},
                .repetition = {}});

@@ -8,22 +8,12 @@ WorkerEngines::WorkerEngines(const Setup& setup, const EngineOptions& options, c
                              const RunRecorder::Run& record)
     : shares_(shares) {
   for (size_t job = 0; shares != nullptr && job < std::max<size_t>(setup.workload.jobs.size(), 1); ++job)
-    iterations_.emplace_back(shares->workers());
+    iterations_.emplace_back(shares->parts());
   for (uint32_t worker = 0; worker < (shares != nullptr ? shares->workers() : 1); ++worker) {
     EngineOptions of_worker = options;
     if (shares != nullptr) of_worker.shard = Shard(shares->ranks(worker), worker, iterations_);
     engines_.push_back(std::make_unique<Engine>(setup.workload, setup.plan, of_worker, record.sink(worker)));
   }
-}
-
-WorkerEngines::WorkerEngines(const Setup& setup, const EngineOptions& options, const std::vector<bool>& ranks,
-                             const RunRecorder::Run& record)
-    : ranks_(ranks) {
-  constexpr uint32_t kShards = 2;
-  for (size_t job = 0; job < std::max<size_t>(setup.workload.jobs.size(), 1); ++job) iterations_.emplace_back(kShards);
-  EngineOptions of_machine = options;
-  of_machine.shard = Shard(ranks, 0, iterations_);
-  engines_.push_back(std::make_unique<Engine>(setup.workload, setup.plan, of_machine, record.sink()));
 }
 
 uint64_t WorkerEngines::nodes_completed() const noexcept {
@@ -48,8 +38,8 @@ std::vector<Duration> WorkerEngines::rank_times() const {
 }
 
 const ComputeTimes& WorkerEngines::compute_times(RankId rank) const {
-  if (!ranks_.empty() && !ranks_[rank.value]) return nothing_;
-  return engines_[shares_ != nullptr ? shares_->of_rank(rank) : 0]->compute_times(rank);
+  const uint32_t worker = shares_ != nullptr ? shares_->of_rank(rank) : 0;
+  return worker < count() ? engines_[worker]->compute_times(rank) : nothing_;
 }
 
 CommunicationCounters WorkerEngines::messages() const {
@@ -79,7 +69,7 @@ std::vector<const Communication*> WorkerEngines::communications() const {
 WorkerBackground::WorkerBackground(const Setup& setup, const WorkerShares* shares) {
   if (setup.background.empty()) return;
   const BackgroundKeys keys = setup.config.transport.checking ? BackgroundKeys::kCompared : BackgroundKeys::kIgnored;
-  if (shares != nullptr) iterations_.emplace_back(shares->workers());
+  if (shares != nullptr) iterations_.emplace_back(shares->parts());
   for (uint32_t worker = 0; worker < (shares != nullptr ? shares->workers() : 1); ++worker) {
     const Shard shard = shares != nullptr ? Shard(shares->ranks(worker), worker, iterations_) : Shard();
     parts_.push_back(std::make_unique<BackgroundTraffic>(setup.background, setup.plan, shard, keys));

@@ -20,12 +20,10 @@ namespace rankwire {
 /// after, but for `nodes_completed` and `work_done`.
 class WorkerEngines {
  public:
-  /// One engine for each worker of `shares`, or one for all ranks when that is null. Their rows go to the sinks of
-  /// their numbers of `record`, which is open. All but that outlive this.
+  /// One engine for each worker of `shares`, or one for all ranks when that is null. Where there are other machines
+  /// they are the last shard. Their rows go to the sinks of their numbers of `record`, which is open. All but that
+  /// outlive this.
   WorkerEngines(const Setup& setup, const EngineOptions& options, const WorkerShares* shares,
-                const RunRecorder::Run& record);
-  /// One engine, shard 0 of two, for this machine's ranks of a run over several, by rank which; shard 1 are the others.
-  WorkerEngines(const Setup& setup, const EngineOptions& options, const std::vector<bool>& ranks,
                 const RunRecorder::Run& record);
 
   uint32_t count() const { return static_cast<uint32_t>(engines_.size()); }
@@ -47,7 +45,6 @@ class WorkerEngines {
 
  private:
   const WorkerShares* const shares_ = nullptr;
-  const std::vector<bool> ranks_;  // of this machine, by rank; empty: all
   const ComputeTimes nothing_{};
   std::vector<SharedIterations> iterations_;  // by job
   std::vector<std::unique_ptr<Engine>> engines_;

@@ -33,18 +33,27 @@ std::vector<uint32_t> local_domains(const TransportPlan& plan) {
   return lowest;
 }
 
-uint32_t automatic_count(const RunConfig& config, size_t cores) {
+/// The places of the ports that this machine drives, if it is one of several; else of all.
+std::vector<uint32_t> own_ports(const RunConfig& config, const std::string& machine) {
+  std::vector<uint32_t> own;
+  for (uint32_t p = 0; p < config.ports.size(); ++p)
+    if (machine.empty() || config.ports[p].on == machine) own.push_back(p);
+  return own;
+}
+
+uint32_t automatic_count(const RunConfig& config, size_t cores, const std::string& machine) {
   if (config.ports.front().embedded() && config.embedded_switch.core != SwitchCore::kSharded) return 1;
   const size_t spare = cores > kCoresForOthers ? cores - kCoresForOthers : 1;
-  return static_cast<uint32_t>(std::min({spare, config.ports.size(), size_t{kMostWorkers}}));
+  return static_cast<uint32_t>(std::min({spare, own_ports(config, machine).size(), size_t{kMostWorkers}}));
 }
 
 }  // namespace
 
-WorkerThreads worker_threads(const RunConfig& config, std::span<const uint32_t> cores) {
+WorkerThreads worker_threads(const RunConfig& config, std::span<const uint32_t> cores, const std::string& machine) {
   const WorkersConfig& workers = config.workers;
   if (!workers.cores.empty()) return {static_cast<uint32_t>(workers.cores.size()), workers.cores};
-  WorkerThreads threads{.count = workers.count ? *workers.count : automatic_count(config, cores.size()), .cpus = {}};
+  WorkerThreads threads{.count = workers.count ? *workers.count : automatic_count(config, cores.size(), machine),
+                        .cpus = {}};
   if (threads.count == 1 && config.run.cpu) threads.cpus = {*config.run.cpu};
   if (threads.count > 1 && threads.count < cores.size()) {
     const auto last = cores.last(threads.count);
@@ -86,14 +95,15 @@ void require_cpus(const RunConfig& config) {
   for (const uint32_t cpu : config.workers.cores) require("workers.cores", cpu);
 }
 
-WorkerShares::WorkerShares(const Setup& setup, uint32_t workers) : ranks_(workers) {
-  share_ports(setup, workers);
+WorkerShares::WorkerShares(const Setup& setup, uint32_t workers)
+    : workers_(workers), ranks_(workers + (setup.machine.empty() ? 0 : 1)) {
+  share_ports(setup);
   share_nics(setup);
   share_ranks(setup);
 }
 
 WorkerShares::WorkerShares(const Setup& setup, std::span<const uint32_t> machine_of_port, uint32_t machines)
-    : ranks_(machines) {
+    : workers_(machines), ranks_(machines) {
   for (uint32_t p = 0; p < machine_of_port.size(); ++p)
     of_port_.push_back({.first = machine_of_port[p], .queues = setup.config.ports[p].queues});
   for (const Nic& nic : setup.plan.transport.nics) ++of_port_[nic.port.value].nics;
@@ -103,11 +113,10 @@ WorkerShares::WorkerShares(const Setup& setup, std::span<const uint32_t> machine
 
 void WorkerShares::share_ranks(const Setup& setup) {
   const TransportPlan& plan = setup.plan.transport;
-  const auto workers = static_cast<uint32_t>(ranks_.size());
   const auto of_nic = [this](NicId nic) { return of_nic_[nic.value].worker; };
   for (const NicId nic : setup.placement.nic) of_rank_.push_back(of_nic(nic));
-  for (uint32_t worker = 0; worker < workers; ++worker) {
-    for (const uint16_t of_rank : of_rank_) ranks_[worker].push_back(of_rank == worker);
+  for (uint32_t part = 0; part < parts(); ++part) {
+    for (const uint16_t of_rank : of_rank_) ranks_[part].push_back(of_rank == part);
   }
   const std::vector<uint32_t> domains = local_domains(plan);
   for (const Connection& c : plan.connections) {
@@ -122,15 +131,15 @@ void WorkerShares::share_ranks(const Setup& setup) {
   }
 }
 
-void WorkerShares::share_ports(const Setup& setup, uint32_t workers) {
-  const std::vector<Nic>& nics = setup.plan.transport.nics;
-  const auto ports = static_cast<uint32_t>(setup.config.ports.size());
-  for (const PortConfig& port : setup.config.ports) of_port_.push_back({.queues = port.queues});
-  for (const Nic& nic : nics) ++of_port_[nic.port.value].nics;
-  if (workers <= ports) {
-    for (uint32_t port = 0; port < ports; ++port) of_port_[port].first = port * workers / ports;
+void WorkerShares::share_ports(const Setup& setup) {
+  for (const PortConfig& port : setup.config.ports) of_port_.push_back({.first = workers_, .queues = port.queues});
+  for (const Nic& nic : setup.plan.transport.nics) ++of_port_[nic.port.value].nics;
+  const std::vector<uint32_t> own = own_ports(setup.config, setup.machine);
+  const auto ports = static_cast<uint32_t>(own.size());
+  if (workers_ <= ports) {
+    for (uint32_t place = 0; place < ports; ++place) of_port_[own[place]].first = place * workers_ / ports;
   } else {
-    add_workers(setup.config, workers - ports);
+    add_workers(setup, own, workers_ - ports);
   }
 }
 
@@ -150,22 +159,24 @@ void WorkerShares::share_nics(const Setup& setup) {
 }
 
 // One after the other to the port where each worker has most NICs.
-void WorkerShares::add_workers(const RunConfig& config, uint32_t more) {
+void WorkerShares::add_workers(const Setup& setup, std::span<const uint32_t> own, uint32_t more) {
+  const RunConfig& config = setup.config;
   const auto room = [](const PortShare& port) { return port.workers < std::min(port.queues, port.nics); };
   for (; more > 0; --more) {
     PortShare* most = nullptr;
-    for (PortShare& port : of_port_) {
+    for (const uint32_t p : own) {
+      PortShare& port = of_port_[p];
       if (room(port) && (most == nullptr || port.nics * most->workers > most->nics * port.workers)) most = &port;
     }
     if (most == nullptr)
       fail_key(config.places, config.workers.cores.empty() ? "workers.count" : "workers.cores",
-               "{} more than ports can be shared by: of several workers on one port each needs a queue of it "
+               "{} more than ports{} can be shared by: of several workers on one port each needs a queue of it "
                "(ports[].queues) and a NIC behind it (hosts.count, hosts.nics)",
-               more);
+               more, setup.machine.empty() ? "" : fmt::format(" of machine '{}'", setup.machine));
     ++most->workers;
   }
   uint32_t first = 0;
-  for (size_t p = 0; p < of_port_.size(); ++p) {
+  for (const uint32_t p : own) {
     of_port_[p].first = std::exchange(first, first + of_port_[p].workers);
     if (of_port_[p].workers == 1) continue;
     const PortConfig& port = config.ports[p];

@@ -111,6 +111,8 @@ nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffi
   for (uint32_t r = 0; r < std::min(setup.workload.ranks.size(), setup.placement.ranks.size()); ++r)
     ranks.push_back(rank_json(setup, r));
   const bool one_job = setup.workload.jobs.empty();
+  // Of several machines each has its own.
+  const bool has_workers = !setup.config.ports.empty() && machines.empty();
   const std::vector<PortLoad> loads = port_loads(setup);
   for (size_t p = 0; p < loads.size(); ++p) {
     const PortConfig& port = setup.config.ports[p];
@@ -129,7 +131,7 @@ nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffi
   return {{"config", nlohmann::ordered_json::parse(resolved_json(setup.config))},
           {"ranks", ranks},
           {"ports", ports},
-          {"workers", ports.empty() ? nlohmann::ordered_json::array() : workers_json(setup)},
+          {"workers", has_workers ? workers_json(setup) : nlohmann::ordered_json::array()},
           {"machines", machines},
           {"hybrid", checked_hybrid(setup)},
           {"groups", group_traffic_json(groups)},

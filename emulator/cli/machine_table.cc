@@ -15,6 +15,7 @@
 #include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/machine_shares.h"
 #include "emulator/assembly/memory_demand.h"
+#include "emulator/cli/worker_table.h"
 
 namespace rankwire {
 namespace {
@@ -41,6 +42,15 @@ std::vector<MachineLoad> machine_loads(const Setup& setup, const WorkerShares& s
     from.bytes_tx += c.bytes_per_iteration.count, to.bytes_rx += c.bytes_per_iteration.count;
   }
   return loads;
+}
+
+/// Names of ports, a bar between those of one worker and those of the next.
+std::string ports_of(const nlohmann::ordered_json& machine) {
+  std::string text;
+  for (const auto& worker : machine["workers"])
+    text +=
+        fmt::format("{}{}", text.empty() ? "" : " | ", fmt::join(worker["ports"].get<std::vector<std::string>>(), " "));
+  return text;
 }
 
 /// Of the process of `setup.machine`.
@@ -74,6 +84,7 @@ nlohmann::ordered_json machines_json(Setup& setup) {
     rows.push_back({{"machine", machines[machine]},
                     {"ports", ports},
                     {"ranks", ranks},
+                    {"workers", workers_json(setup)},
                     {"queue_pairs", load.queue_pairs},
                     {"messages_tx", load.messages_tx},
                     {"messages_rx", load.messages_rx},
@@ -87,13 +98,14 @@ nlohmann::ordered_json machines_json(Setup& setup) {
 
 void print_machines(const nlohmann::ordered_json& machines) {
   if (machines.empty()) return;
-  fmt::print("\nmachines, an iteration:\n{:<16} {:>6} {:>6} {:>12} {:>12} {:>15} {:>15} {:>11}  {}\n", "machine",
-             "ranks", "QPs", "messages tx", "messages rx", "bytes tx", "bytes rx", "memory MiB", "ports");
+  fmt::print("\nmachines, an iteration:\n{:<16} {:>7} {:>6} {:>6} {:>12} {:>12} {:>15} {:>15} {:>11}  {}\n", "machine",
+             "workers", "ranks", "QPs", "messages tx", "messages rx", "bytes tx", "bytes rx", "memory MiB",
+             "ports, by worker");
   for (const auto& m : machines)
-    fmt::print("{:<16} {:>6} {:>6} {:>12} {:>12} {:>15} {:>15} {:>11.1f}  {}\n", m["machine"].get<std::string>(),
-               m["ranks"].size(), m["queue_pairs"].get<uint64_t>(), m["messages_tx"].get<uint64_t>(),
-               m["messages_rx"].get<uint64_t>(), m["bytes_tx"].get<int64_t>(), m["bytes_rx"].get<int64_t>(),
-               m["memory_bytes"].get<double>() / (1 << 20), fmt::join(m["ports"].get<std::vector<std::string>>(), " "));
+    fmt::print("{:<16} {:>7} {:>6} {:>6} {:>12} {:>12} {:>15} {:>15} {:>11.1f}  {}\n", m["machine"].get<std::string>(),
+               m["workers"].size(), m["ranks"].size(), m["queue_pairs"].get<uint64_t>(),
+               m["messages_tx"].get<uint64_t>(), m["messages_rx"].get<uint64_t>(), m["bytes_tx"].get<int64_t>(),
+               m["bytes_rx"].get<int64_t>(), m["memory_bytes"].get<double>() / (1 << 20), ports_of(m));
 }
 
 }  // namespace rankwire

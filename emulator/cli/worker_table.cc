@@ -20,6 +20,7 @@ std::vector<uint64_t> handed_over(const Setup& setup, const WorkerShares& shares
   std::vector<uint64_t> items(shares.workers());
   for (const Connection& c : setup.plan.transport.connections) {
     const WorkerRoute& route = shares.route(c.id);
+    // Nothing of other machines, which have the ranks behind their ports.
     if (route.source != route.sender) {
       items[route.source] += c.messages_per_iteration;
       items[route.sender] += c.messages_per_iteration;
@@ -30,7 +31,7 @@ std::vector<uint64_t> handed_over(const Setup& setup, const WorkerShares& shares
 }
 
 std::vector<uint64_t> queue_pairs(const Setup& setup, const WorkerShares& shares) {
-  std::vector<uint64_t> ends(shares.workers());
+  std::vector<uint64_t> ends(shares.parts());
   for (const Connection& c : setup.plan.transport.connections) {
     if (c.path != Path::kWire || c.reverse_of.valid()) continue;
     ends[shares.route(c.id).sender] += setup.config.transport.queue_pairs;
@@ -42,7 +43,7 @@ std::vector<uint64_t> queue_pairs(const Setup& setup, const WorkerShares& shares
 }  // namespace
 
 nlohmann::ordered_json workers_json(const Setup& setup) {
-  const WorkerThreads threads = worker_threads(setup.config, one_of_each_core(allowed_cpus()));
+  const WorkerThreads threads = worker_threads(setup.config, one_of_each_core(allowed_cpus()), setup.machine);
   const WorkerShares shares(setup, threads.count);
   const std::vector<uint64_t> items = handed_over(setup, shares), ends = queue_pairs(setup, shares);
   nlohmann::ordered_json workers = nlohmann::ordered_json::array();

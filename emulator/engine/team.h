@@ -23,6 +23,8 @@ class RunTeam {
  public:
   explicit RunTeam(uint32_t workers) : members_(workers) {}
 
+  uint32_t count() const noexcept { return static_cast<uint32_t>(members_.size()); }
+
   /// All ranks of the worker have finished.
   void finish(uint32_t worker) noexcept { members_[worker].finished.store(true, std::memory_order_release); }
   bool has_finished(uint32_t worker) const noexcept {

@@ -165,9 +165,14 @@ std::vector<FlowCounters> TransportGroup::flows_of(ConnectionRange range) const 
   for (size_t i = 0; i < parts_.size(); ++i) {
     take(i, [i](const Route& route) { return route.destination == i && route.source != i; });
   }
+  std::vector<FlowCounters> others;  // whose sources are elsewhere
   const auto key = [](const FlowCounters& flow) { return std::pair(flow.connection.value, flow.member); };
   std::sort(flows.begin(), flows.begin() + of_sources, [&](const auto& a, const auto& b) { return key(a) < key(b); });
   for (auto from = flows.begin() + of_sources; from != flows.end(); ++from) {
+    if (!is_here(routes_[from->connection.value].source)) {
+      others.push_back(*from);
+      continue;
+    }
     const auto to = std::ranges::lower_bound(flows.begin(), flows.begin() + of_sources, key(*from), {}, key);
     if (to == flows.begin() + of_sources || key(*to) != key(*from)) continue;
     to->marks = from->marks;
@@ -181,6 +186,9 @@ std::vector<FlowCounters> TransportGroup::flows_of(ConnectionRange range) const 
     if (to->destination_qp == 0) to->destination_qp = from->destination_qp;
   }
   flows.erase(flows.begin() + of_sources, flows.end());
+  if (others.empty()) return flows;
+  flows.insert(flows.end(), others.begin(), others.end());
+  std::ranges::sort(flows, {}, key);
   return flows;
 }
 
@@ -224,15 +232,17 @@ std::vector<PortLatency> TransportGroup::latencies() const {
 
 std::string TransportGroup::describe(ConnectionId connection) const {
   const Route& route = routes_[connection.value];
-  std::string text = parts_[route.source].transport->describe(connection);
-  if (route.destination != route.source) text += "; " + parts_[route.destination].transport->describe(connection);
-  return text;
+  std::string text;
+  if (is_here(route.source)) text = parts_[route.source].transport->describe(connection);
+  if (route.destination == route.source || !is_here(route.destination)) return text;
+  return text + (text.empty() ? "" : "; ") + parts_[route.destination].transport->describe(connection);
 }
 
 std::vector<QueuePairState> TransportGroup::states(ConnectionId connection) const {
   const Route& route = routes_[connection.value];
-  std::vector<QueuePairState> states = parts_[route.source].transport->states(connection);
-  if (route.destination == route.source) return states;
+  std::vector<QueuePairState> states;
+  if (is_here(route.source)) states = parts_[route.source].transport->states(connection);
+  if (route.destination == route.source || !is_here(route.destination)) return states;
   const std::vector<QueuePairState> others = parts_[route.destination].transport->states(connection);
   states.resize(std::max(states.size(), others.size()));
   for (size_t i = 0; i < others.size(); ++i) states[i].add(others[i]);

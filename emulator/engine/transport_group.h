@@ -33,7 +33,7 @@ class TransportGroup final : public Transport {
     std::unique_ptr<Transport> transport;
     ConnectTime connect = ConnectTime::kShort;
   };
-  /// The parts that have a connection's ends.
+  /// The parts that have a connection's ends; a number beyond the parts: nobody here has that end.
   struct Route {
     uint32_t source = 0, destination = 0;
   };
@@ -86,6 +86,7 @@ class TransportGroup final : public Transport {
   /// Events of all parts: `poll(transport, room)` tells how many one has.
   template <class Poll>
   size_t poll_parts(std::span<Event> events, Poll poll) noexcept;
+  bool is_here(uint32_t part) const noexcept { return part < parts_.size(); }
   bool is_connecting(size_t part) const noexcept { return connects_[part] && !connects_[part]->done(); }
 
   std::vector<Part> parts_;

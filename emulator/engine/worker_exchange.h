@@ -17,7 +17,7 @@
 
 namespace rankwire {
 
-/// Which workers have to do with a connection.
+/// Which workers have to do with a connection. A number beyond the workers: another machine.
 struct WorkerRoute {
   uint16_t sender = 0;       ///< whose transport sends its messages
   uint16_t receiver = 0;     ///< whose transport receives them

@@ -111,6 +111,7 @@ size_t WorkerTransport::sort(Time now, std::span<Event> events) noexcept {
 }
 
 void WorkerTransport::send(uint32_t to, Time now, const Event& event) noexcept {
+  if (to >= exchange_.workers()) return;
   parcels_.push_back({{event, now, event.causes != nullptr ? *event.causes : TimeByCause()}, to});
   if (parcels_.size() == 1) send_parcels();
 }

@@ -14,8 +14,9 @@ namespace rankwire {
 
 /// What its worker's ranks post goes to the worker whose ports send it, and what its ports have to report to the worker
 /// whose ranks it is about; of a message that its source gives up both ends' workers hear. Neither waits for the other:
-/// what finds a ring full is posted, or reported, in a later turn. Owns the transport of the worker's own ports, to
-/// which all else is passed on. After `connect` its worker's thread alone; no allocation.
+/// what finds a ring full is posted, or reported, in a later turn. Another machine is told nothing: what concerns it
+/// goes over the wire. Owns the transport of the worker's own ports, to which all else is passed on. After `connect`
+/// its worker's thread alone; no allocation.
 class WorkerTransport final : public Transport {
  public:
   /// `routes` by connection, complete before `connect`. They and the exchange outlive it.
@@ -56,6 +57,7 @@ class WorkerTransport final : public Transport {
   void take_messages(Time now) noexcept;
   size_t take_events(Time now, std::span<Event> events) noexcept;
   size_t sort(Time now, std::span<Event> events) noexcept;
+  /// Nobody is told who is none of the workers.
   void send(uint32_t to, Time now, const Event& event) noexcept;
   void send_parcels() noexcept;
   template <class Poll>

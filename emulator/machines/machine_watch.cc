@@ -49,7 +49,7 @@ MachineState machine_state(const std::string& bytes) {
 }
 
 MachineWatch::MachineWatch(Machines& machines, RunTeam& team, std::span<SharedIterations> iterations)
-    : machines_(machines), team_(team), iterations_(iterations), states_(machines.count()) {
+    : machines_(machines), team_(team), others_(team.count() - 1), iterations_(iterations), states_(machines.count()) {
   for (MachineState& state : states_) state.jobs.resize(iterations.size());
   machines_.each_turn([this](MachinePost& post) { turn(post); });
 }
@@ -118,10 +118,17 @@ bool MachineWatch::is_worth_telling(const MachineState& state, MachinePost::Cloc
 }
 
 MachineState MachineWatch::own_state() const {
-  MachineState state{.finished = team_.has_finished(0), .progress = team_.progress_of(0).ps, .jobs = {}};
+  MachineState state{.finished = true, .jobs = {}};
+  for (uint32_t own = 0; own < others_; ++own) {
+    state.finished = state.finished && team_.has_finished(own);
+    state.progress = std::max(state.progress, team_.progress_of(own).ps);
+  }
   for (const SharedIterations& job : iterations_) {
-    const uint32_t ended = job.ended_by(0);
-    state.jobs.push_back({ended, job.last_end_of(0).ps});
+    MachineState::OfJob& of_job = state.jobs.emplace_back(MachineState::OfJob{.ended = UINT32_MAX});
+    for (uint32_t own = 0; own < others_; ++own) {
+      of_job.ended = std::min(of_job.ended, job.ended_by(own));
+      of_job.last_end = std::max(of_job.last_end, job.last_end_of(own).ps);
+    }
   }
   if (team_.ended()) state.verdict = team_.verdict(), state.reason = team_.reason();
   return state;
@@ -130,12 +137,12 @@ MachineState MachineWatch::own_state() const {
 // What all have ended the others have ended, too.
 void MachineWatch::take_over(const MachineState& others) {
   for (size_t job = 0; job < std::min(iterations_.size(), others.jobs.size()); ++job) {
-    iterations_[job].note_end(1, Time(others.jobs[job].last_end));
-    iterations_[job].publish(1, others.jobs[job].ended);
+    iterations_[job].note_end(others_, Time(others.jobs[job].last_end));
+    iterations_[job].publish(others_, others.jobs[job].ended);
   }
-  team_.note_progress(1, Time(others.progress));
+  team_.note_progress(others_, Time(others.progress));
   if (others.verdict != Verdict::kOk) team_.end(others.verdict, others.reason);
-  if (others.finished) team_.finish(1);
+  if (others.finished) team_.finish(others_);
 }
 
 }  // namespace rankwire

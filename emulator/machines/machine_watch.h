@@ -41,8 +41,8 @@ MachineState machine_state(const std::string& bytes);
 /// `machines`.
 class MachineWatch {
  public:
-  /// Members of `team` and shards of `iterations`, which are by JobId: the own at 0, all others together at 1. All
-  /// are borrowed.
+  /// Members of `team` and shards of `iterations`, which are by JobId: the own ones in the same order, and all other
+  /// machines together as the last. All are borrowed.
   MachineWatch(Machines& machines, RunTeam& team, std::span<SharedIterations> iterations);
   ~MachineWatch();
   MachineWatch(const MachineWatch&) = delete;
@@ -59,6 +59,7 @@ class MachineWatch {
 
   Machines& machines_;
   RunTeam& team_;
+  const uint32_t others_;  // their number as member and as shard, which is how many are this machine's
   const std::span<SharedIterations> iterations_;
   std::vector<MachineState> states_;  // by machine; of the leader
   MachineState told_;

@@ -100,7 +100,7 @@ class RunStore {
   void insert_rates(uint32_t run, const RateSampling& rates);
   void storms(uint32_t run, std::span<const StormRow> storms);
   void shared_links(uint32_t run, std::span<const SharedLinkRow> links);
-  void take_rows(uint32_t run, const RecordPart& part, size_t number);
+  void take_rows(uint32_t run, const RecordPart& part, bool leads, uint64_t first_worker);
   void join_messages(uint32_t run, const RecorderOptions& options);
   void join_latencies(uint32_t run);
   void insert_storm(uint32_t run, const StormRow& storm);

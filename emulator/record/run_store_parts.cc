@@ -16,7 +16,7 @@
 namespace rankwire {
 namespace {
 
-/// How rows of a table of a part become rows of the whole.
+/// How rows of a table of a part become rows of the whole, where workers are counted through all parts.
 struct TakenTable {
   const char* table;
   std::string_view times = "";     ///< columns of run time, which become the leader's, each in blanks
@@ -68,8 +68,11 @@ constexpr std::array kTaken{
     TakenTable{"device_counters", "", "", true},
     TakenTable{"device_samples", " time_ps ", "", true},
     TakenTable{"details"},
-    TakenTable{"turns", "", "ON CONFLICT DO UPDATE SET count = count + excluded.count"},
+    TakenTable{"cores"},
 };
+
+/// Of all workers together.
+constexpr TakenTable kTurns{"turns", "", "ON CONFLICT DO UPDATE SET count = count + excluded.count"};
 
 constexpr std::string_view kRunOfPart = "(SELECT min(run) FROM part.runs)";
 
@@ -86,13 +89,19 @@ std::vector<std::string> columns_of(const Database& database, const char* table)
   return columns;
 }
 
-void take_table(Database& database, uint32_t run, const TakenTable& taken, const ClockCorrection& clock) {
+void take_table(Database& database, uint32_t run, const TakenTable& taken, const ClockCorrection& clock,
+                uint64_t first_worker) {
   std::string values;
   for (const std::string& column : columns_of(database, taken.table)) {
     const std::string name = column.substr(1, column.size() - 2);
     const bool is_time = taken.times.find(" " + name + " ") != taken.times.npos;
     values += values.empty() ? "" : ", ";
-    values += name == "run" ? fmt::to_string(run) : is_time ? corrected(column, clock) : column;
+    if (name == "run")
+      values += fmt::to_string(run);
+    else if (name == "worker")
+      values += fmt::format("{} + {}", column, first_worker);
+    else
+      values += is_time ? corrected(column, clock) : column;
   }
   // A rank that has not begun has no time that could be corrected.
   const char* const known = taken.times == " completion_ps " ? "AND completion_ps > 0" : "";
@@ -152,12 +161,15 @@ void RunStore::take_parts(uint32_t run, std::span<const RecordPart> parts, const
   commit();
   database_.execute("CREATE TEMP TABLE halves AS SELECT * FROM messages WHERE false");
   Statement insert = database_.prepare("INSERT INTO machines VALUES(?,?,?,?,?,?,?,?,?)");
+  uint64_t workers = 0;
   for (size_t number = 0; number < parts.size(); ++number) {
     const RecordPart& part = parts[number];
     if (!part.file.empty()) {
       database_.prepare("ATTACH ? AS part").bind(part.file.string()).execute();
       open();
-      take_rows(run, part, number);
+      take_rows(run, part, number == 0, workers);
+      workers += static_cast<uint64_t>(database_.integer(
+          fmt::format("SELECT coalesce((SELECT shards FROM part.runs WHERE run = {}), 0)", kRunOfPart)));
       commit();
       database_.execute("DETACH part");
     }
@@ -175,35 +187,35 @@ void RunStore::take_parts(uint32_t run, std::span<const RecordPart> parts, const
       "INSERT INTO details SELECT {0}, name, value FROM sums; DROP TABLE sums;"
       "DELETE FROM flow_arrivals WHERE run = {0} AND arrived = (SELECT packets FROM flows f WHERE f.run = {0} AND "
       "f.connection = flow_arrivals.connection AND f.member = flow_arrivals.member);"
-      "UPDATE runs SET completion_ps = (SELECT max(completion_ps) FROM rank_completion WHERE run = {0}) "
-      "WHERE run = {0};",
-      run));
+      "UPDATE runs SET completion_ps = (SELECT max(completion_ps) FROM rank_completion WHERE run = {0}), "
+      "shards = max({1}, 1) WHERE run = {0};",
+      run, workers));
   commit();
   database_.execute("DROP TABLE halves");
 }
 
-void RunStore::take_rows(uint32_t run, const RecordPart& part, size_t number) {
+void RunStore::take_rows(uint32_t run, const RecordPart& part, bool leads, uint64_t first_worker) {
   for (const TakenTable& taken : kTaken)
-    if (!taken.of_leader || number == 0) take_table(database_, run, taken, part.clock);
+    if (!taken.of_leader || leads) take_table(database_, run, taken, part.clock, first_worker);
+  take_table(database_, run, kTurns, part.clock, 0);
   const int64_t first = database_.integer("SELECT coalesce(max(latency), 0) FROM latency");
   const auto at = [&](const char* column) { return corrected(column, part.clock); };
   database_.execute(fmt::format(
       "INSERT INTO temp.halves SELECT {0}, job, \"group\", sequence, iteration, source, destination, step, channel, "
       "slice, bytes, {1}, {2}, {3}, {4}, retransmissions, marks, failed, control FROM part.messages WHERE run = {5};"
-      "INSERT INTO cores SELECT {0}, {6} + worker, busy FROM part.cores WHERE run = {5};"
-      "INSERT INTO latency SELECT latency + {7}, {0}, port, kind, count, min_ps, mean_ps, p50_ps, p90_ps, p99_ps, "
+      "INSERT INTO latency SELECT latency + {6}, {0}, port, kind, count, min_ps, mean_ps, p50_ps, p90_ps, p99_ps, "
       "p999_ps, max_ps, hardware_time, error_ps FROM part.latency WHERE run = {5} AND port IS NOT NULL;"
-      "INSERT INTO latency_buckets SELECT b.latency + {7}, b.low_ps, b.high_ps, b.count FROM part.latency_buckets b "
+      "INSERT INTO latency_buckets SELECT b.latency + {6}, b.low_ps, b.high_ps, b.count FROM part.latency_buckets b "
       "JOIN part.latency l USING(latency) WHERE l.run = {5} AND l.port IS NOT NULL;"
       "UPDATE runs SET operations_dropped = operations_dropped + coalesce((SELECT operations_dropped FROM part.runs "
       "WHERE run = {5}), 0), messages_dropped = messages_dropped + coalesce((SELECT messages_dropped FROM part.runs "
       "WHERE run = {5}), 0) WHERE run = {0};",
-      run, at("posted_ps"), at("acked_ps"), at("first_rx_ps"), at("delivered_ps"), kRunOfPart, number, first));
+      run, at("posted_ps"), at("acked_ps"), at("first_rx_ps"), at("delivered_ps"), kRunOfPart, first));
   Statement texts = database_.prepare("SELECT text FROM part.warnings WHERE text NOT IN (SELECT text FROM warnings)");
   std::vector<std::string> warnings;
   while (texts.step()) warnings.push_back(texts.text(0));
   for (const std::string& text : warnings)
-    warning(run, number == 0 ? text : fmt::format("machine '{}': {}", part.machine, text));
+    warning(run, leads ? text : fmt::format("machine '{}': {}", part.machine, text));
 }
 
 void RunStore::join_messages(uint32_t run, const RecorderOptions& options) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -72,10 +74,57 @@ TEST(MachineShares, AreByPortsInTheOrderOfTheFile) {
 TEST(MachineShares, RefuseWhatOneMachineAloneCanDo) {
   EXPECT_EQ(refusal(""), "none");
   EXPECT_THAT(refusal("run.repeat=2"), HasSubstr("run.repeat"));
-  EXPECT_THAT(refusal("workers.count=2"), HasSubstr("workers"));
   EXPECT_THAT(refusal("dilation.factor=2"), HasSubstr("dilation.factor"));
   EXPECT_THAT(refusal("run.on_failure=continue"), HasSubstr("run.on_failure"));
   EXPECT_THAT(refusal("ports[2].on=none"), HasSubstr("port 'p2' needs 'on'"));
+}
+
+// Of a, whose ports are p1 and p3, with two workers; b is the others.
+TEST(MachineShares, OfOneMachineAreItsWorkersAndTheOthers) {
+  TemporaryFolder folder;
+  rankwire::Setup setup;
+  prepare(setup, config_with("workers.count=2"), folder.path());
+  setup.machine = "a";
+  const WorkerShares shares(setup, 2);
+  EXPECT_EQ(shares.workers(), 2u);
+  EXPECT_TRUE(shares.has_others());
+  std::vector<uint32_t> of_port, of_queue, of_nic;
+  for (uint32_t p = 0; p < 4; ++p) {
+    of_port.push_back(shares.of_port(PortId(p)));
+    of_queue.push_back(shares.of_queue(PortId(p), 0));
+    of_nic.push_back(shares.of_nic(NicId(p)));
+  }
+  for (const auto& of : {of_port, of_queue, of_nic}) EXPECT_THAT(of, ElementsAre(2, 0, 2, 1));
+  ASSERT_EQ(shares.parts(), 3u);
+  EXPECT_THAT(shares.ranks(0), ElementsAre(false, true, false, false));
+  EXPECT_THAT(shares.ranks(1), ElementsAre(false, false, false, true));
+  EXPECT_THAT(shares.ranks(2), ElementsAre(true, false, true, false));
+  const std::array<uint32_t, 4> of_rank{2, 0, 2, 1};
+  for (const Connection& c : setup.plan.transport.connections) {
+    const WorkerRoute& route = shares.route(c.id);
+    EXPECT_EQ(route.source, of_rank[c.source.value]);
+    EXPECT_EQ(route.sender, route.source);
+    EXPECT_EQ(route.destination, of_rank[c.destination.value]);
+    EXPECT_EQ(route.receiver, route.destination);
+  }
+}
+
+// As many as it has ports, however many there are in all; those of other machines cannot be shared.
+TEST(MachineShares, WorkersAreOfTheMachinesOwnPorts) {
+  const RunConfig config = config_with("workers.count=auto");
+  constexpr std::array<uint32_t, 8> kCores{0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_EQ(worker_threads(config, kCores, "a").count, 2u);
+  TemporaryFolder folder;
+  rankwire::Setup setup;
+  prepare(setup, config, folder.path());
+  setup.machine = "a";
+  try {
+    const WorkerShares shares(setup, 3);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+    EXPECT_THAT(error.what(), HasSubstr("workers.count: 1 more than ports of machine 'a' can be shared by"));
+  }
 }
 
 // Two ranks of a host with a NIC each, behind ports on two machines.

@@ -224,6 +224,21 @@ TEST_F(SharedPorts, EachWorkerHasQueuesAndTheNicsThatAreSteeredToThem) {
     EXPECT_EQ(shares.of_rank(RankId(rank)), shares.of_nic(setup_->placement.nic[rank]));
 }
 
+// The second machine's: the first port is another one's, and needs no queues.
+TEST_F(SharedPorts, AreThoseOfTheMachine) {
+  prepare_with(PfcChoice::kAuto);
+  setup_->config.ports[0].on = "a", setup_->config.ports[1].on = "b";
+  setup_->machine = "b";
+  const WorkerShares shares(*setup_, 2);
+  EXPECT_FALSE(shares.is_shared(PortId(0)));
+  EXPECT_EQ(shares.of_port(PortId(0)), 2u) << "the others'";
+  EXPECT_TRUE(shares.has_part(0, PortId(1)) && shares.has_part(1, PortId(1)));
+  EXPECT_EQ(shares.of_queue(PortId(1), 2), 1u);
+  for (const Nic& nic : setup_->plan.transport.nics)
+    EXPECT_EQ(shares.of_nic(nic.id), nic.port == PortId(0) ? 2 : shares.of_queue(nic.port, shares.queue_of(nic.id)));
+  for (uint32_t worker = 0; worker < 2; ++worker) EXPECT_EQ(std::ranges::count(shares.nics(worker), true), 1);
+}
+
 TEST_F(SharedPorts, AreSharedOnlyWhereWorkersAreMoreThanPorts) {
   prepare_with(PfcChoice::kSoftware);
   const WorkerShares two(*setup_, 2);

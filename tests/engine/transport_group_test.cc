@@ -1,11 +1,16 @@
 #include "emulator/engine/transport_group.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -235,6 +240,29 @@ TEST_F(TransportGroupTest, AFlowIsOneRowOfWhatBothEndsKnow) {
   EXPECT_EQ(flows[1].marks, 3u);
   EXPECT_EQ(flows[2].messages, 7u);
   EXPECT_EQ(flows[2].marks, 2u);
+}
+
+// The parts of a machine: connection 1 comes from another one, 2 goes there, and of 3 both ends are there.
+TEST_F(TransportGroupTest, OfAnEndThatIsElsewhereNothingIsKnown) {
+  for (uint32_t c = 0; c < 3; ++c) {
+    left_.flows.push_back({.connection = ConnectionId(c), .messages = 10 + c});
+    right_.flows.push_back({.connection = ConnectionId(c), .marks = 20 + c});
+  }
+  std::vector<TransportGroup::Part> parts(2);
+  parts[0].transport = std::make_unique<ScriptedTransport>(left_);
+  parts[1].transport = std::make_unique<ScriptedTransport>(right_);
+  TransportGroup transport(std::move(parts), [](const TransportPlan&) {
+    return std::vector<TransportGroup::Route>{{0, 1}, {2, 1}, {0, 2}, {2, 2}};
+  });
+  transport.prepare(plan_);
+  std::vector<std::string> flows;
+  for (const FlowCounters& flow : transport.flows())
+    flows.push_back(fmt::format("{}: {} {}", flow.connection.value, flow.messages, flow.marks));
+  EXPECT_THAT(flows, ElementsAre("0: 10 20", "1: 0 21", "2: 12 0"));
+  EXPECT_EQ(transport.describe(ConnectionId(1)), "right of 1");
+  EXPECT_EQ(transport.describe(ConnectionId(2)), "left of 2");
+  EXPECT_EQ(transport.describe(ConnectionId(3)), "");
+  for (uint32_t c = 1; c < 4; ++c) EXPECT_THAT(transport.states(ConnectionId(c)), IsEmpty());
 }
 
 TEST_F(TransportGroupTest, PortsStandInTheirOrderAndDetailsOfOneNameAddUp) {

@@ -55,7 +55,8 @@ class PortsTransport final : public Transport {
 };
 
 /// Three workers. Connection 0 is all of worker 0; 1 goes from a rank of worker 0 to one of worker 1, by the ports of
-/// these; 2 is the same, but worker 2 has the port of its source.
+/// these; 2 is the same, but worker 2 has the port of its source. 3 goes from a rank of worker 0, by the port of worker
+/// 2, to another machine.
 class WorkerTransportTest : public ::testing::Test {
  protected:
   WorkerTransportTest() {
@@ -84,7 +85,7 @@ class WorkerTransportTest : public ::testing::Test {
     return indexes;
   }
 
-  const std::vector<WorkerRoute> routes_ = {{}, {0, 1, 0, 1}, {2, 1, 0, 1}};
+  const std::vector<WorkerRoute> routes_ = {{}, {0, 1, 0, 1}, {2, 1, 0, 1}, {2, 3, 0, 3}};
   WorkerExchange exchange_{3};
   std::array<Ports, 3> ports_;
   std::vector<std::unique_ptr<WorkerTransport>> workers_;
@@ -125,6 +126,13 @@ TEST_F(WorkerTransportTest, BothEndsHearOfAMessageThatItsSourceGivesUp) {
   told(2, Time(1));
   EXPECT_THAT(told(0, Time(1)), ElementsAre(1, 2, 3));
   EXPECT_THAT(told(1, Time(1)), ::testing::UnorderedElementsAre(1, 2));
+}
+
+TEST_F(WorkerTransportTest, AnotherMachineIsToldNothing) {
+  ports_[2].reports = {event(EventKind::kFailed, true, 3, 1), sent(3, 2)};
+  for (uint32_t turn = 0; turn < 2; ++turn) told(2, Time(1));
+  EXPECT_THAT(told(0, Time(1)), ElementsAre(1, 2));
+  EXPECT_THAT(told(1, Time(1)), IsEmpty());
 }
 
 TEST_F(WorkerTransportTest, WhatTheDestinationGivesUpIsItsOwn) {

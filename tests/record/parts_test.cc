@@ -1,8 +1,13 @@
 // One run of the records of two machines.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emulator/record/machine_rows.h"
@@ -149,6 +154,43 @@ TEST(RecordParts, CountsOfBothEndsAreOne) {
   });
   EXPECT_THAT(flows, ElementsAre("100->200 30 sent 29 arrived 2 retransmitted 4 marks"));
   EXPECT_THAT(reader.warnings(), ElementsAre("the port is slow", "machine 'b': a core is short"));
+}
+
+/// Of a machine with a port for each worker; where it has one, its port names none.
+RecordPart part_of_workers(const std::filesystem::path& folder, const std::string& machine, std::vector<double> busy) {
+  RunRecorder recorder(folder, kPart);
+  const auto workers = static_cast<uint32_t>(busy.size());
+  RunRecorder::Run run = recorder.begin({.ranks = 2, .shards = workers});
+  RunEnd end{.per_rank = {Duration(), Duration()}};
+  end.turns = {{Duration(1), Duration(2), workers}};
+  for (uint32_t worker = 0; worker < workers; ++worker) {
+    end.ports.push_back({.port = PortId(worker), .name = fmt::format("{}{}", machine, worker)});
+    if (workers > 1) end.ports.back().worker = worker;
+  }
+  end.core_busy = std::move(busy);
+  run.end(end);
+  return {.machine = machine, .file = folder / "run.sqlite", .clock = {}, .verdict = "ok", .reason = {}};
+}
+
+// Of one whose part is not there nothing is known; turns are of all together.
+TEST(RecordParts, WorkersAreCountedThroughAllMachines) {
+  TemporaryFolder folder;
+  RecordPart unreachable;
+  unreachable.machine = "c", unreachable.verdict = "gone";
+  put_together(folder / "run",
+               {part_of_workers(folder / "a", "a", {0.1, 0.2}), part_of_workers(folder / "b", "b", {0.3}), unreachable,
+                part_of_workers(folder / "d", "d", {0.4, 0.5})},
+               MessageDetail::kNone);
+  const RunReader reader(folder / "run");
+  const RecordedRun& run = *reader.emulated();
+  EXPECT_EQ(run.start.shards, 5u);
+  EXPECT_THAT(run.end.core_busy, ElementsAre(0.1, 0.2, 0.3, 0.4, 0.5));
+  ASSERT_EQ(run.end.turns.size(), 1u);
+  EXPECT_EQ(run.end.turns[0].count, 5u);
+  std::vector<std::string> ports;
+  for (const PortCounters& port : reader.ports(run))
+    ports.push_back(fmt::format("{} {}", port.name, port.worker ? fmt::to_string(*port.worker) : "-"));
+  EXPECT_THAT(ports, ::testing::UnorderedElementsAre("a0 0", "a1 1", "b0 -", "d0 3", "d1 4"));
 }
 
 // A whole flow is 30 of 30 packets: nothing is said of it.

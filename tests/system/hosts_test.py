@@ -1,6 +1,7 @@
 """A run over several machines: processes that mpirun starts, each with an end of a veth pair and its ranks."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -42,7 +43,9 @@ int clock_gettime(clockid_t clock, struct timespec* now) {
 """
 
 
-class Hosts(RankwireTest):
+class MachinesTest(RankwireTest):
+    """Two machines in a network namespace of their own, with PORTS interfaces rw0, rw1, ..., as `build` joins them."""
+
     def setUp(self):
         super().setUp()
         missing = [tool for tool in ("ip", "mpirun") if shutil.which(tool) is None]
@@ -54,26 +57,24 @@ class Hosts(RankwireTest):
         try:
             ip("netns", "add", self.space)
             self.addCleanup(subprocess.run, ["ip", "netns", "delete", self.space], capture_output=True, check=False)
-            ip("-n", self.space, "link", "add", "rw0", "index", str(FIRST_INDEX), "mtu", str(LINK_MTU), "type", "veth",
-               "peer", "name", "rw1", "index", str(FIRST_INDEX + INDEX_STEP), "mtu", str(LINK_MTU))
-            for name in ("rw0", "rw1"):
-                ip("-n", self.space, "link", "set", name, "addrgenmode", "none", "up")
             ip("-n", self.space, "link", "set", "lo", "up")
+            self.build()
         except subprocess.CalledProcessError as error:
             self.skipTest(f"{' '.join(error.cmd)}: {error.stderr.strip()}")
 
     def config(self, on=True, **changes):
-        ports = [{"name": f"p{i}", "device": f"net_af_packet{i},iface=rw{i}", "rate": "500Mbps"} for i in range(2)]
+        ports = [{"name": f"p{i}", "device": f"net_af_packet{i},iface=rw{i}", "rate": "500Mbps"}
+                 for i in range(self.PORTS)]
         if on:
-            ports = [port | {"on": machine} for port, machine in zip(ports, MACHINES)]
+            ports = [port | {"on": MACHINES[i * len(MACHINES) // self.PORTS]} for i, port in enumerate(ports)]
         return {
             "workload": {"generate": transformer(), "iterations": 3},
-            "hosts": {"count": 2, "npus": 4, "nics": 1},
+            "hosts": {"count": self.PORTS, "npus": 8 // self.PORTS, "nics": 1},
             "ports": ports,
             "switch": {"latency": "20us"},
             "transport": {"mtu": "4096B", "checking": True},
             "record": {"messages": "all"},
-            "dpdk": {"memory": "128MiB", "eal_arguments": ["--no-pci"]},
+            "dpdk": {"memory": f"{64 * self.PORTS}MiB", "eal_arguments": ["--no-pci"]},
             "clock": {"max_error": "100ms"},  # of a machine whose cores others use, too
             "run": {"deadline": "60s"},
         } | changes
@@ -91,17 +92,9 @@ class Hosts(RankwireTest):
         self.assertEqual(process.returncode, status, process.stdout + process.stderr)
         return process
 
-    def test_as_on_one_machine(self):
-        path = self.configuration(self.config())
-        self.on_machines(path, path, prefixes=((), with_clock_ahead(1000 * 10**9)))
-        run = Run(self.folder / "run")
+    def assert_as_alone(self, run):
+        """As one process has it that has all ports, with one worker."""
         self.assert_delivered(run)
-        self.assertFalse((run.folder / "machines").exists())
-        self.assertEqual([machine["machine"] for machine in run.summary["machines"]], list(MACHINES))
-        for machine in run.summary["machines"]:
-            self.assertEqual(machine["verdict"], "ok")
-            # A clock that is 1000 s ahead and not seen to be would be off by that.
-            self.assertLess(abs(machine["clock_offset_ps"]), 100 * 10**9)
         alone = self.call("run", self.config(on=False), out="alone", prefix=["ip", "netns", "exec", self.space])
         for count in ("messages", "bytes", "bytes_wire", "bytes_local"):
             self.assertEqual(run.summary[count], alone.summary[count], count)
@@ -112,7 +105,7 @@ class Hosts(RankwireTest):
         executed = [{(row["rank"], row["node"], row["iteration"]) for row in record.rows("operations")
                      if row["emulated_end_ps"]} for record in (run, alone)]
         self.assertEqual(*executed)
-        self.assertEqual(len(run.rows("ports", fidelity="emulated")), 2)
+        self.assertEqual(len(run.rows("ports", fidelity="emulated")), self.PORTS)
         sent = [{(row["connection"], row["member"]): row["messages"] for row in record.rows("flows")}
                 for record in (run, alone)]
         self.assertEqual(*sent)
@@ -139,6 +132,28 @@ class Hosts(RankwireTest):
             disturb(disturbed)
             output, errors = process.communicate(timeout=60)
         return recorded, output + errors
+
+
+class Hosts(MachinesTest):
+    PORTS = 2
+
+    def build(self):
+        ip("-n", self.space, "link", "add", "rw0", "index", str(FIRST_INDEX), "mtu", str(LINK_MTU), "type", "veth",
+           "peer", "name", "rw1", "index", str(FIRST_INDEX + INDEX_STEP), "mtu", str(LINK_MTU))
+        for name in ("rw0", "rw1"):
+            ip("-n", self.space, "link", "set", name, "addrgenmode", "none", "up")
+
+    def test_as_on_one_machine(self):
+        path = self.configuration(self.config())
+        self.on_machines(path, path, prefixes=((), with_clock_ahead(1000 * 10**9)))
+        run = Run(self.folder / "run")
+        self.assertFalse((run.folder / "machines").exists())
+        self.assertEqual([machine["machine"] for machine in run.summary["machines"]], list(MACHINES))
+        for machine in run.summary["machines"]:
+            self.assertEqual(machine["verdict"], "ok")
+            # A clock that is 1000 s ahead and not seen to be would be off by that.
+            self.assertLess(abs(machine["clock_offset_ps"]), 100 * 10**9)
+        self.assert_as_alone(run)
 
     def test_one_is_told_to_stop(self):
         _, printed = self.disturb(lambda process: os.kill(process, signal.SIGTERM))
@@ -253,6 +268,58 @@ class Hosts(RankwireTest):
         process = rankwire("run", self.configuration(self.config()), prefix=srun)
         self.assertEqual(process.returncode, USAGE, process.stderr)
         self.assertIn("ports: are on 2 machines (a, b)", process.stderr)
+
+
+class SeveralWorkers(MachinesTest):
+    """Two workers on each, with a port each: all ports are on one bridge."""
+
+    PORTS = 4
+
+    def build(self):
+        ip("-n", self.space, "link", "add", "br0", "mtu", str(LINK_MTU), "type", "bridge")
+        for port in range(self.PORTS):
+            ip("-n", self.space, "link", "add", f"rw{port}", "index", str(FIRST_INDEX + port * INDEX_STEP), "mtu",
+               str(LINK_MTU), "type", "veth", "peer", "name", f"dut{port}", "mtu", str(LINK_MTU))
+            ip("-n", self.space, "link", "set", f"dut{port}", "addrgenmode", "none", "master", "br0", "up")
+            ip("-n", self.space, "link", "set", f"rw{port}", "addrgenmode", "none", "up")
+        ip("-n", self.space, "link", "set", "br0", "addrgenmode", "none", "up")
+
+    def config(self, on=True, **changes):
+        return super().config(on, **({"workers": {"count": 2}} if on else {}), **changes)
+
+    def test_each_has_its_workers(self):
+        path = self.configuration(self.config())
+        self.on_machines(path, path)
+        run = Run(self.folder / "run")
+        self.assert_as_alone(run)
+        # Worker 0 and 1 of a, then those of b.
+        self.assertEqual(len(run.summary["generator"]["core_busy"]), 4)
+        self.assertEqual([(row["name"], row["worker"]) for row in run.rows("ports", fidelity="emulated")],
+                         [(f"p{i}", str(i)) for i in range(4)])
+
+    def test_one_dies(self):
+        _, printed = self.disturb(lambda process: os.kill(process, signal.SIGKILL))
+        run = Run(self.folder / "run")
+        self.assertEqual(run.summary["verdict"], "failed", printed)
+        self.assertIn("machine 'b' has gone", run.summary["reason"])
+
+    def test_one_is_interrupted(self):
+        _, printed = self.disturb(lambda process: os.kill(process, signal.SIGINT))
+        self.assertIn("interrupted: on machine 'b': stopped by a signal", printed)
+        run = Run(self.folder / "run")
+        self.assertEqual([machine["verdict"] for machine in run.summary["machines"]], ["interrupted"] * 2)
+
+    def test_check_says_what_each_has(self):
+        path = self.configuration(self.config())
+        process = rankwire("check", path, "--no-measure", "--json")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        checked = json.loads(process.stdout)
+        self.assertEqual(checked["workers"], [])
+        self.assertEqual([[worker["ports"] for worker in machine["workers"]] for machine in checked["machines"]],
+                         [[["p0"], ["p1"]], [["p2"], ["p3"]]])
+        process = rankwire("check", path, "--no-measure", "--set", "workers.count=3")
+        self.assertEqual(process.returncode, USAGE)
+        self.assertIn("workers.count: 1 more than ports of machine 'a' can be shared by", process.stderr)
 
 
 if __name__ == "__main__":
