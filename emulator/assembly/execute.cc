@@ -247,7 +247,8 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   RunResult result = run_workers(setup, execution, engines, background, control);
   if (execution.machine == nullptr) tell_who_stopped(control, result);
   result.jobs = engines.job_spans();
-  std::optional<StallRow> stall;  // whose parts may be on other machines
+  std::optional<StallRow> stall;  // of which the machines of a run over several have parts
+  if (execution.machine != nullptr) execution.machine->stopped(result, engines, execution.transport);
   if (execution.machine == nullptr) stall = stall_row(setup, result, engines, execution.transport);
   drain(execution.transport, devices_of(execution), execution.clock);
   record_flows(
@@ -286,6 +287,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   end.port_settings = setting_rows(before, after);
   if (execution.testbed != nullptr) add_testbed(*execution.testbed, result, record, end);
   tell_lost_links(setup, result, end);
+  if (execution.machine != nullptr) execution.machine->lost(end);
   record.end(end);
   result.completion = end.completion;
   return result;

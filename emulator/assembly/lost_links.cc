@@ -55,16 +55,21 @@ void blame_stall(const std::vector<PortSettingRow>& lost, RunEnd& end) {
 
 }  // namespace
 
-void tell_lost_links(const Setup& setup, RunResult& result, RunEnd& end) {
-  if (result.verdict == Verdict::kOk) return;
-  const std::vector<PortSettingRow> lost = lost_links(end.port_settings);
-  if (lost.empty()) return;
+void tell_lost_links(const Setup& setup, const std::vector<PortSettingRow>& lost, RunResult& result, RunEnd& end) {
+  if (result.verdict == Verdict::kOk || lost.empty()) return;
   std::string text;
-  for (const PortSettingRow& row : lost)
-    text += fmt::format("port {}: {}; ", setup.config.ports[row.port.value].name, lost_link_text(row));
+  for (const PortSettingRow& row : lost) {
+    const std::string of_port =
+        fmt::format("port {}: {}; ", setup.config.ports[row.port.value].name, lost_link_text(row));
+    if (result.reason.find(of_port) == std::string::npos) text += of_port;
+  }
   result.reason.insert(0, text);
   end.reason.insert(0, text);
   if (end.stall) blame_stall(lost, end);
+}
+
+void tell_lost_links(const Setup& setup, RunResult& result, RunEnd& end) {
+  tell_lost_links(setup, lost_links(end.port_settings), result, end);
 }
 
 }  // namespace rankwire

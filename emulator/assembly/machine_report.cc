@@ -87,13 +87,18 @@ SourceReading source_reading(const std::string& bytes) {
 
 std::string bytes_of(const MachineReport& report) {
   const CommunicationCounters& m = report.messages;
+  Json lost = Json::array();
+  for (const PortSettingRow& row : report.lost_links)
+    lost.push_back({{"port", row.port.value}, {"name", row.name}, {"before", row.before}, {"after", row.after}});
   return Json{{"verdict", static_cast<int>(report.verdict)},
               {"reason", report.reason},
               {"waiting", report.waiting},
               {"total", report.total.ps},
               {"completion", report.completion.ps},
               {"messages", {m.sent, m.delivered, m.failed, m.duplicated, m.payload_errors}},
-              {"source", report.source ? bytes_of(*report.source) : ""}}
+              {"source", report.source ? bytes_of(*report.source) : ""},
+              {"stall", report.stall ? json_of(*report.stall) : Json()},
+              {"lost_links", std::move(lost)}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -109,6 +114,10 @@ MachineReport machine_report(const std::string& bytes) {
   report.messages.sent = counts.at(0), report.messages.delivered = counts.at(1), report.messages.failed = counts.at(2);
   report.messages.duplicated = counts.at(3), report.messages.payload_errors = counts.at(4);
   if (const std::string source = json.at("source"); !source.empty()) report.source = source_reading(source);
+  if (const Json& stall = json.at("stall"); !stall.is_null()) report.stall = machine_stall(stall);
+  for (const Json& row : json.at("lost_links"))
+    report.lost_links.push_back(
+        {PortId(row.at("port").get<uint32_t>()), row.at("name"), row.at("before"), row.at("after")});
   return report;
 }
 

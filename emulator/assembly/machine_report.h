@@ -7,21 +7,25 @@
 #include <vector>
 
 #include "base/units.h"
+#include "emulator/assembly/machine_stall.h"
 #include "emulator/assembly/setup.h"
 #include "emulator/engine/communication.h"
 #include "emulator/engine/run.h"
 #include "emulator/machines/clock_fit.h"
 #include "emulator/machines/machines.h"
+#include "emulator/record/run_record.h"
 
 namespace rankwire {
 
 struct MachineReport {
   Verdict verdict = Verdict::kOk;
   std::string reason;
-  std::vector<std::string> waiting;          ///< who waits for whom
-  Duration total, completion;                ///< run time; until the last operation of its ranks ended
-  CommunicationCounters messages;            ///< but for what was posted, and the bytes
-  std::optional<SourceReading> source = {};  ///< of `clock.source`, after the run; absent: there is none
+  std::vector<std::string> waiting;             ///< who waits for whom
+  Duration total, completion;                   ///< run time; until the last operation of its ranks ended
+  CommunicationCounters messages;               ///< but for what was posted, and the bytes
+  std::optional<SourceReading> source = {};     ///< of `clock.source`, after the run; absent: there is none
+  std::optional<MachineStall> stall = {};       ///< of a part that did not end well
+  std::vector<PortSettingRow> lost_links = {};  ///< the same, of its ports
 };
 
 std::string bytes_of(const SourceReading& reading);

@@ -14,8 +14,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "emulator/assembly/joined_stall.h"
 #include "emulator/assembly/machine_shares.h"
 #include "emulator/input/key_places.h"
+#include "emulator/record/lost_links.h"
 
 namespace rankwire {
 namespace {
@@ -168,6 +170,25 @@ std::filesystem::path part_folder(const std::filesystem::path& folder, const std
   return folder / kPartsFolder / machine;
 }
 
+// The ranks of other machines may wait at ends of connections where none of this one does.
+void MachineRun::stopped(const RunResult& result, WorkerEngines& engines, const Transport& transport) {
+  if (result.verdict == Verdict::kOk) return;
+  const auto view = [&](ConnectionId connection) {
+    return ConnectionView{transport.states(connection), transport.describe(connection)};
+  };
+  counted_.stall = machine_stall(setup_, result, engines);
+  complete(*counted_.stall, view);
+  for (const Connection& c : setup_.plan.transport.connections) {
+    const WorkerRoute& route = shares_.route(c.id);
+    const bool is_end = (route.source == own()) != (route.destination == own());
+    if (is_end && !counted_.stall->views.contains(c.id.value)) ends_.emplace(c.id.value, view(c.id));
+  }
+}
+
+void MachineRun::lost(const RunEnd& end) {
+  counted_.lost_links = lost_links(end.port_settings);
+}
+
 void MachineRun::counted(const RunEnd& end) {
   counted_.completion = end.completion;
   CommunicationCounters& messages = counted_.messages;
@@ -189,6 +210,7 @@ MachineReport MachineRun::report_of(const RunResult& result) {
 
 void MachineRun::hand_in(const RunResult& result, const std::filesystem::path& part) {
   machines_.gather_from_present(bytes_of(report_of(result)));
+  machines_.gather_from_present(answer_bytes(question(machines_.take(0, MachineTag::kOrder)), ends_));
   if (machines_.take(0, MachineTag::kOrder).find(fmt::format(" {} ", own())) == std::string::npos) return;
   std::ifstream file(part / "run.sqlite", std::ios::binary);
   std::string piece(kPiece, '\0');
@@ -203,6 +225,7 @@ std::vector<std::optional<MachineReport>> MachineRun::collect(const RunResult& r
   std::vector<std::optional<MachineReport>> reports;
   for (const std::optional<std::string>& bytes : machines_.gather_from_present(bytes_of(report_of(result))))
     reports.push_back(bytes ? std::optional(machine_report(*bytes)) : std::nullopt);
+  ask_of_ends(reports);
   if (reports[0]->source) readings_[0].push_back(*reports[0]->source);
   const std::vector<ClockFit> before = fits_;
   machines_.be_quick(true);
@@ -225,6 +248,27 @@ std::vector<std::optional<MachineReport>> MachineRun::collect(const RunResult& r
   }
   fetch(folder, reports);
   return reports;
+}
+
+void MachineRun::ask_of_ends(std::span<const std::optional<MachineReport>> reports) {
+  const std::vector<std::vector<ConnectionId>> asked = untold_ends({setup_, shares_, machines_.names(), reports});
+  for (uint32_t machine = 1; machine < machines_.count(); ++machine)
+    machines_.send(machine, MachineTag::kOrder, question_bytes(asked[machine]));
+  for (const std::optional<std::string>& bytes : machines_.gather_from_present(answer_bytes(asked[0], ends_)))
+    answers_.push_back(bytes ? views_of_answer(*bytes) : ConnectionViews());
+}
+
+std::optional<StallRow> MachineRun::stall(std::span<const std::optional<MachineReport>> reports) {
+  const ToldMachines told{setup_, shares_, machines_.names(), reports};
+  for (std::string& finding : stall_findings(told, answers_)) findings_.push_back(std::move(finding));
+  std::vector<ClockCorrection> clocks;
+  for (const RecordPart& part : parts_) clocks.push_back(part.clock);
+  return joined_stall(told, answers_, clocks);
+}
+
+void MachineRun::tell_lost_links(std::span<const std::optional<MachineReport>> reports, RunResult& result,
+                                 RunEnd& end) const {
+  rankwire::tell_lost_links({setup_, shares_, machines_.names(), reports}, result, end);
 }
 
 /// Where the source has left the bounds of the pings since the start, these are what is known.

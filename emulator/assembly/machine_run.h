@@ -10,8 +10,10 @@
 
 #include "base/transport.h"
 #include "emulator/assembly/machine_report.h"
+#include "emulator/assembly/machine_stall.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/assembly/setup.h"
+#include "emulator/assembly/worker_engines.h"
 #include "emulator/assembly/workers.h"
 #include "emulator/engine/run.h"
 #include "emulator/engine/shard.h"
@@ -51,8 +53,11 @@ class MachineRun {
   void begin(RunTeam& team, std::span<SharedIterations> iterations);
   void end() { watch_.reset(); }
 
-  /// When the part has ended: what it has counted.
+  /// When the part has ended, and `transport` is not closed: who of its ranks waits for whom, unless that is well.
+  void stopped(const RunResult& result, WorkerEngines& engines, const Transport& transport);
+  /// Then what it has counted, and then which ports have lost their links.
   void counted(const RunEnd& end);
+  void lost(const RunEnd& end);
   /// After the part's record, which is in `part`, is closed: tells the leader, and gives it the record unless it can
   /// read that itself.
   void hand_in(const RunResult& result, const std::filesystem::path& part);
@@ -60,11 +65,16 @@ class MachineRun {
   /// `folder`: of the run, which has parts in part_folder.
   std::vector<std::optional<MachineReport>> collect(const RunResult& result, const std::filesystem::path& folder);
   const std::vector<RecordPart>& parts() const { return parts_; }
-  /// Then also what of their clocks is doubtful.
+  /// Then, with their reports: what the run as a whole had come to, or nothing.
+  std::optional<StallRow> stall(std::span<const std::optional<MachineReport>> reports);
+  /// What ports of all have lost, in a stall and in reasons.
+  void tell_lost_links(std::span<const std::optional<MachineReport>> reports, RunResult& result, RunEnd& end) const;
+  /// Then also what of their clocks, and of what they have told, is doubtful.
   const std::vector<std::string>& findings() const { return findings_; }
 
  private:
   MachineReport report_of(const RunResult& result);
+  void ask_of_ends(std::span<const std::optional<MachineReport>> reports);
   void add_samples(uint32_t machine, uint32_t pings);
   void ping_all();
   void compare_by_source();
@@ -81,13 +91,15 @@ class MachineRun {
   MachineClock clock_;
   std::optional<MachineWatch> watch_;
   MachineReport counted_;
+  ConnectionViews ends_;  // of connections to and from other machines, of a part that did not end well
   bool told_ready_ = false, all_ready_ = false;
   std::vector<bool> ready_;  // by machine; of the leader
   // Of the leader, by machine.
   std::vector<std::vector<ClockSample>> samples_;
   std::vector<std::vector<SourceReading>> readings_;
-  std::vector<ClockFit> pinged_, fits_;  // by pings, and by `clock.source` where there is one
-  int64_t start_ = 0;                    // ns of the leader's clock
+  std::vector<ClockFit> pinged_, fits_;   // by pings, and by `clock.source` where there is one
+  int64_t start_ = 0;                     // ns of the leader's clock
+  std::vector<ConnectionViews> answers_;  // to what was asked of such ends
   std::vector<RecordPart> parts_;
   std::vector<std::string> findings_;
 };

@@ -368,6 +368,7 @@ CompletedRun PreparedRun::emulate_on_machines(const RunControl& control) {
 
 CompletedRun PreparedRun::put_together(MachineRun& machine, const CompletedRun& own) {
   const auto reports = machine.collect(own.result, folder());
+  std::optional<StallRow> stall = machine.stall(reports);
   for (const std::string& finding : machine.findings()) recorder_->warning(finding);
   RunRecorder::Run whole = recorder_->next_run();
   whole.begin({.fidelity = Fidelity::kEmulated,
@@ -384,6 +385,8 @@ CompletedRun PreparedRun::put_together(MachineRun& machine, const CompletedRun& 
                         .messages = joined_messages(reports),
                         .is_part = std::ranges::any_of(reports, [](const auto& report) { return !report; })});
   end.counters = {};  // of the parts, whose are added up
+  end.stall = std::move(stall);
+  machine.tell_lost_links(reports, result, end);
   whole.end(end);
   whole.take_parts(machine.parts());
   if (result.verdict == Verdict::kOk) std::filesystem::remove_all(folder() / kPartsFolder);

@@ -334,6 +334,8 @@ RunResult Crew::run(const std::function<std::string(ConnectionId)>& describe, Cl
   RunResult result;
   result.verdict = team_.verdict(), result.reason = team_.reason();
   result.last_progress = team_.last_progress();
+  for (uint32_t i = 0; i < times_.size(); ++i)
+    times_[i].last_progress = std::max(team_.progress_of(i), Time::long_ago());
   for (const WorkerTime& time : times_) {
     result.total = std::max(result.total, time.total);
     result.held = std::max(result.held, time.held);

@@ -52,6 +52,7 @@ struct alignas(64) WorkerTime {
   /// and when it ended.
   Duration standstill;
   Time standstill_end;
+  Time last_progress = Time::long_ago();  ///< its own; RunResult has that of any
 };
 
 struct RunResult {

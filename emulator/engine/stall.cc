@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -9,7 +10,7 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kClasses = static_cast<size_t>(StallClass::kTraceCycle) + 1;
+constexpr size_t kClasses = static_cast<size_t>(StallClass::kGoneMachine) + 1;
 constexpr size_t kNone = SIZE_MAX;
 
 StallClass class_of(Hold hold, bool has_unheard) {
@@ -60,6 +61,8 @@ class Graph {
     for (size_t i = 0; i < waits_.size(); ++i) of_rank_[waits_[i].rank.value].push_back(i);
     for (const RankId rank : facts.finished) finished_.push_back(rank.value);
     std::ranges::sort(finished_);
+    for (const RankId rank : facts.gone) gone_.push_back(rank.value);
+    std::ranges::sort(gone_);
     for (size_t i = 0; i < waits_.size(); ++i) outcomes_.push_back(outcome_of(i));
     follow_the_paused();
     follow_the_silent();
@@ -67,12 +70,16 @@ class Graph {
 
   Stall diagnose() const {
     if (const std::optional<RankId> culprit = most_accused()) return ending_at(*culprit);
+    if (!gone_.empty())
+      return {.kind = StallClass::kGoneMachine, .culprit = RankId(gone_.front()), .behind = waiting_ranks()};
     return cycle();
   }
 
  private:
   Outcome outcome_of(size_t i) const {
     const RankWait& wait = waits_[i];
+    for (const RankId rank : {wait.peer, wait.rank})
+      if (has_gone(rank)) return {{}, StallClass::kGoneMachine, {}, rank};
     if (i >= facts_.waits.size()) {
       const bool has_unheard = std::ranges::any_of(states_(wait.connection), &QueuePairState::has_unheard);
       return {{}, class_of(facts_.broken_by[i - facts_.waits.size()], has_unheard), wait.rank, wait.peer};
@@ -97,6 +104,8 @@ class Graph {
     const bool never_sends = std::ranges::binary_search(finished_, source.value);
     return {{}, never_sends ? StallClass::kMismatchedCollective : StallClass::kTraceCycle, {}, source};
   }
+
+  bool has_gone(RankId rank) const { return std::ranges::binary_search(gone_, rank.value); }
 
   /// Whether the rank waits for anybody itself, but to begin an iteration.
   bool leads_on(RankId rank) const {
@@ -132,15 +141,16 @@ class Graph {
                                                                  : StallClass::kUnknown;
     if (known == StallClass::kUnknown) return;
     for (size_t i = 0; i < waits_.size(); ++i)
-      if (!outcomes_[i].next.valid() && outcomes_[i].kind != known && leads_on(waits_[i].peer))
+      if (!outcomes_[i].next.valid() && outcomes_[i].kind != known && outcomes_[i].kind != StallClass::kGoneMachine &&
+          leads_on(waits_[i].peer))
         outcomes_[i] = {waits_[i].peer, {}, {}, {}};
   }
 
-  /// The rank at which most waits end.
+  /// The rank at which most waits end; where any have gone, of these.
   std::optional<RankId> most_accused() const {
     std::vector<std::pair<uint32_t, uint32_t>> votes(facts_.ranks);  // all, and those of what is sent to the rank
     for (const Outcome& outcome : outcomes_) {
-      if (outcome.next.valid()) continue;
+      if (outcome.next.valid() || (!gone_.empty() && outcome.kind != StallClass::kGoneMachine)) continue;
       if (outcome.destination.valid()) {
         ++votes[outcome.destination.value].first;
         ++votes[outcome.destination.value].second;
@@ -153,8 +163,10 @@ class Graph {
     return RankId(static_cast<uint32_t>(most - votes.begin()));
   }
 
+  /// Of ranks whose machines have gone one is as good as another.
   bool accuses(size_t i, RankId rank) const {
     const Outcome& outcome = outcomes_[i];
+    if (has_gone(rank)) return outcome.kind == StallClass::kGoneMachine;
     return !outcome.next.valid() && (outcome.source == rank || outcome.destination == rank);
   }
 
@@ -188,7 +200,8 @@ class Graph {
       if (outcomes_[i].next.valid()) leading[outcomes_[i].next.value].push_back(i);
     for (size_t at = 0; at < found.size(); ++at)
       for (const size_t i : leading[found[at]]) find(i);
-    stall.behind = static_cast<uint32_t>(std::ranges::count_if(found, [&](uint32_t r) { return r != culprit.value; }));
+    stall.behind = static_cast<uint32_t>(
+        std::ranges::count_if(found, [&](uint32_t r) { return r != culprit.value && !has_gone(RankId(r)); }));
     // All others of the job wait for one that does not end its iteration.
     for (uint32_t rank = 0; rank < facts_.ranks; ++rank)
       if (rank != culprit.value && via[rank] == kNone && !of_rank_[rank].empty() && !leads_on(RankId(rank)))
@@ -197,7 +210,10 @@ class Graph {
     for (uint32_t rank = found.back();;) {
       const size_t i = via[rank];
       stall.chain.push_back(waits_[i]);
-      if (!outcomes_[i].next.valid()) break;
+      if (!outcomes_[i].next.valid()) {
+        if (has_gone(culprit)) stall.culprit = outcomes_[i].destination;
+        break;
+      }
       rank = outcomes_[i].next.value;
     }
     return stall;
@@ -259,8 +275,8 @@ class Graph {
   const StallFacts& facts_;
   std::vector<RankWait> waits_;  // facts_.waits, then facts_.broken
   std::vector<std::vector<size_t>> of_rank_;
-  std::vector<uint32_t> finished_;
-  std::vector<Outcome> outcomes_;  // by wait
+  std::vector<uint32_t> finished_, gone_;  // ascending
+  std::vector<Outcome> outcomes_;          // by wait
   const std::function<std::vector<QueuePairState>(ConnectionId)>& states_;
 };
 
@@ -302,8 +318,21 @@ const char* to_string(StallClass kind) {
       return "concurrency_limit";
     case StallClass::kTraceCycle:
       return "trace_cycle";
+    case StallClass::kGoneMachine:
+      return "gone_machine";
   }
   return "unknown";
+}
+
+void StallFacts::sort() {
+  std::ranges::stable_sort(waits, {}, &RankWait::rank);
+  std::vector<size_t> order(broken.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [this](size_t i) { return std::pair(broken[i].rank, broken[i].connection); });
+  std::vector<RankWait> sorted;
+  std::vector<Failure> sorted_by;
+  for (const size_t i : order) sorted.push_back(broken[i]), sorted_by.push_back(broken_by[i]);
+  broken = std::move(sorted), broken_by = std::move(sorted_by);
 }
 
 Stall diagnose_stall(const StallFacts& facts, const std::function<std::vector<QueuePairState>(ConnectionId)>& states) {

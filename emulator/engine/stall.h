@@ -24,6 +24,7 @@ enum class StallClass : uint8_t {
   kMismatchedCollective,  ///< ranks wait for collectives that others begin in another order, or never
   kConcurrencyLimit,      ///< all places for collectives are taken by such as wait for those that have none
   kTraceCycle,            ///< ranks wait for each other's nodes, or a rank's nodes for each other
+  kGoneMachine,           ///< the culprit is on a machine of which nothing is heard any more
 };
 
 /// "dead_peer": the word of stalls.json.
@@ -34,11 +35,16 @@ struct StallFacts {
   uint32_t ranks = 0;
   std::vector<RankWait> waits;        ///< of all workers
   std::vector<RankId> finished;       ///< those that have nothing more to do
+  std::vector<RankId> gone;           ///< those of which nothing is known: their machine has gone
   std::vector<RankWait> broken;       ///< connections that have failed, as kAnswer, with no node
   std::vector<Failure> broken_by;     ///< of each of them
   uint64_t messages_undelivered = 0;  ///< acknowledged to their source and never delivered
   Duration longest_turn;              ///< of the loop since the last progress, in real time
   Duration stall_timeout;             ///< how long nothing may move
+
+  /// Brings waits and broken connections into the order of ranks, those of one as they were: what follows from them
+  /// does not depend on which workers or machines the ranks are on.
+  void sort();
 };
 
 struct Stall {
@@ -53,7 +59,8 @@ struct Stall {
 
 /// Follows who waits for whom from every rank to where it ends. Waits that end at a connection accuse both of its ends,
 /// and the rank that most of them accuse is the culprit, of two the one that is sent to. Where none ends, they go round
-/// in a cycle. `states` as Transport::states.
+/// in a cycle. Where somebody waits for a rank that has gone, one of these is the culprit: what it would say of those
+/// for whom it waits is not known. `states` as Transport::states.
 Stall diagnose_stall(const StallFacts& facts, const std::function<std::vector<QueuePairState>(ConnectionId)>& states);
 
 }  // namespace rankwire

@@ -1,9 +1,12 @@
 // What a RunReader knows of a run that stood still.
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <optional>
 
 #include "emulator/record/columns.h"
 #include "emulator/record/reader.h"
+#include "emulator/record/record_version.h"
 
 namespace rankwire {
 namespace {
@@ -18,8 +21,9 @@ IdType id_at(const Statement& row, int column) {
 
 std::optional<StallRow> RunReader::stall(const RecordedRun& run) const {
   if (!has_table("stalls")) return std::nullopt;
-  Statement row =
-      database_.prepare("SELECT kind, culprit, behind, accused, is_cycle, last_progress_ps FROM stalls WHERE run=?");
+  Statement row = database_.prepare(
+      fmt::format("SELECT kind, culprit, behind, accused, is_cycle, last_progress_ps, {} FROM stalls WHERE run=?",
+                  column_or(database_, "stalls", "machine", "''")));
   row.bind(run.run);
   if (!row.step()) return std::nullopt;
   StallRow stall{.kind = row.text(0),
@@ -27,7 +31,8 @@ std::optional<StallRow> RunReader::stall(const RecordedRun& run) const {
                  .behind = small(row, 2),
                  .accused = small(row, 3),
                  .is_cycle = row.integer(4) != 0,
-                 .last_progress = Time(row.integer(5))};
+                 .last_progress = Time(row.integer(5)),
+                 .machine = row.text(6)};
   Statement waits = database_.prepare(
       "SELECT in_chain, kind, rank, peer, operation, group_name, iteration, connection, source_qp, destination_qp, "
       "retries, state FROM stall_waits WHERE run=? ORDER BY rowid");

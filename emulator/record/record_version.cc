@@ -21,7 +21,8 @@ constexpr std::pair<std::string_view, std::string_view> kDispensable[] = {{"node
                                                                           {"allowances", "source"},
                                                                           {"allowances", "destination"},
                                                                           {"jobs_alone", "unharmed_ps"},
-                                                                          {"background_traffic", "first_arrival_ps"}};
+                                                                          {"background_traffic", "first_arrival_ps"},
+                                                                          {"stalls", "machine"}};
 
 const std::vector<Column>& known_columns() {
   static const std::vector<Column> columns = [] {

@@ -295,6 +295,8 @@ struct StallRow {
   Time last_progress;            ///< run time
   std::vector<StallWait> chain;  ///< from afar to the culprit; in a cycle the last waits for the first
   std::vector<StallWait> waits;  ///< of all ranks, kMostWaits at most
+  /// That the culprit is on, or whose loop stood still; empty where there is one, or none to blame.
+  std::string machine = {};
 };
 
 /// What a port's device counts by itself, before and after the run.

@@ -16,9 +16,9 @@ std::optional<int64_t> id_or_null(IdType id) {
 }  // namespace
 
 void RunStore::stall(uint32_t run, const StallRow& stall) {
-  database_.prepare("INSERT INTO stalls VALUES(?,?,?,?,?,?,?)")
+  database_.prepare("INSERT INTO stalls VALUES(?,?,?,?,?,?,?,?)")
       .bind(run, stall.kind, id_or_null(stall.culprit), stall.behind, stall.accused, uint32_t{stall.is_cycle},
-            stall.last_progress.ps)
+            stall.last_progress.ps, stall.machine)
       .execute();
   stall_waits(run, true, stall.chain);
   stall_waits(run, false, stall.waits);

@@ -140,7 +140,7 @@ CREATE TABLE wrong_messages(
   PRIMARY KEY(run, operation)) WITHOUT ROWID;
 CREATE TABLE stalls(
   run INTEGER PRIMARY KEY, kind TEXT NOT NULL, culprit INTEGER, behind INTEGER NOT NULL, accused INTEGER NOT NULL,
-  is_cycle INTEGER NOT NULL, last_progress_ps INTEGER NOT NULL);
+  is_cycle INTEGER NOT NULL, last_progress_ps INTEGER NOT NULL, machine TEXT NOT NULL);
 CREATE TABLE stall_waits(
   run INTEGER NOT NULL, in_chain INTEGER NOT NULL, kind TEXT NOT NULL, rank INTEGER NOT NULL, peer INTEGER,
   operation TEXT NOT NULL, group_name TEXT NOT NULL, iteration INTEGER NOT NULL, connection INTEGER,

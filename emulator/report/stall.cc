@@ -55,11 +55,15 @@ class Places {
     if (row == lost_.end()) return "a port has lost its link";
     return fmt::format("port {}: {}", name_of(ports_, row->port), lost_link_text(*row));
   }
-  std::string full(RankId rank) const {
-    if (rank.value >= nics_.size() || !nics_[rank.value].port.valid()) return names_.titled(rank.value);
+  /// `machine`: that it is on; empty: there is one, or that is told beside it.
+  std::string full(RankId rank, const std::string& machine = {}) const {
+    const std::string on = machine.empty() ? std::string() : fmt::format("machine '{}', ", machine);
+    if (rank.value >= nics_.size() || !nics_[rank.value].port.valid())
+      return on.empty() ? names_.titled(rank.value)
+                        : fmt::format("{} ({})", names_.titled(rank.value), on.substr(0, on.size() - 2));
     const RankNic& nic = nics_[rank.value];
     const std::string host = nic.host ? fmt::format("host {}, ", *nic.host) : std::string();
-    return fmt::format("{} ({}port {})", names_.titled(rank.value), host, name_of(ports_, nic.port));
+    return fmt::format("{} ({}{}port {})", names_.titled(rank.value), on, host, name_of(ports_, nic.port));
   }
 
  private:
@@ -79,8 +83,10 @@ std::string what(const StallRow& stall, const std::string& who) {
   if (kind == "pfc_deadlock" && !stall.culprit.valid()) return "ports pause each other round in a circle";
   if (kind == "pfc_deadlock") return fmt::format("ports that send to {} are paused for good", who);
   if (kind == "generator_starvation")
-    return stall.culprit.valid() ? fmt::format("the generator does not come to send for {}", who)
-                                 : std::string("the generator itself stood still: its loop did not turn");
+    return stall.culprit.valid()
+               ? fmt::format("the generator does not come to send for {}", who)
+               : fmt::format("the generator itself stood still{}: its loop did not turn",
+                             stall.machine.empty() ? "" : fmt::format(" on machine '{}'", stall.machine));
   if (kind == "concurrency_limit")
     return "collectives that run wait for such as have no place to run (concurrency.communication)";
   if (kind == "mismatched_collective")
@@ -95,10 +101,14 @@ std::string what(const StallRow& stall, const std::string& who) {
 
 std::string sentence(const StalledRun& stalled, const Places& places) {
   const StallRow& stall = stalled.stall;
-  const std::string who = stall.culprit.valid() ? places.full(stall.culprit) : std::string();
+  const bool has_gone = stall.kind == "gone_machine";
+  const std::string who =
+      stall.culprit.valid() ? places.full(stall.culprit, has_gone ? "" : stall.machine) : std::string();
   std::string text = stall.kind + ": ";
   if (stall.kind == "lost_link") {
     text += places.lost(stall.culprit) + (who.empty() ? "" : ", behind which " + who + " is");
+  } else if (has_gone) {
+    text += fmt::format("machine '{}' has gone, on which {} is", stall.machine, who);
   } else {
     text += what(stall, who);
   }
@@ -166,7 +176,8 @@ std::string html_chain(const StallRow& stall, const Places& places) {
                         html_escaped(operation_of(wait)), html_escaped(wait.state));
   }
   if (stall.culprit.valid())
-    html += fmt::format("<li class=\"culprit\"><b>{}</b></li>\n", html_escaped(places.full(stall.culprit)));
+    html +=
+        fmt::format("<li class=\"culprit\"><b>{}</b></li>\n", html_escaped(places.full(stall.culprit, stall.machine)));
   return html + "</ol>\n";
 }
 
@@ -226,6 +237,7 @@ nlohmann::ordered_json stall_json(const RunReader& record) {
   return {{"class", stall.kind},
           {"text", sentence(*stalled, Places(record, *stalled->run))},
           {"culprit", stall.culprit.valid() ? Json(stall.culprit.value) : Json(nullptr)},
+          {"machine", stall.machine.empty() ? Json(nullptr) : Json(stall.machine)},
           {"is_cycle", stall.is_cycle},
           {"ranks_behind", stall.behind},
           {"waits_ending_there", stall.accused},

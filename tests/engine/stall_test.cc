@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "base/random.h"
 
@@ -215,6 +217,66 @@ TEST(Stall, ABrokenConnectionSaysByWhat) {
   EXPECT_EQ(stall.accused, 1u);
 }
 
+// Of ranks 2 and 3 nothing is known. What rank 0 has sent is stuck as well, and the ends of that are accused by three
+// waits, those of rank 4 among them; but 4 waits for a rank that has gone, and so 5 and 0 do.
+TEST(Stall, WhoHasGoneIsTheCulpritHoweverManyAccuseOthers) {
+  Ring ring(6);
+  for (const uint32_t rank : {2, 3}) ring.free(rank);
+  ring.facts().gone = {RankId(3), RankId(2)};
+  ring.stick(0, unanswered());
+  ring.stick(0, unanswered());
+  const Stall stall = ring.diagnose();
+  EXPECT_STREQ(to_string(stall.kind), "gone_machine");
+  EXPECT_EQ(stall.culprit, RankId(3));
+  EXPECT_EQ(stall.accused, 1u) << "rank 4's wait alone";
+  EXPECT_EQ(stall.behind, 3u) << "4, 5 and 0";
+  ASSERT_EQ(stall.chain.size(), 3u);
+  EXPECT_EQ(stall.chain.front().rank, RankId(0));
+  EXPECT_EQ(stall.chain.back().peer, RankId(3));
+}
+
+// Ranks 2 and 3 wait for rank 1, 5 and 0 for rank 4. Of two chains as long as each other the last is told: 0, 5, 4.
+TEST(Stall, AllRanksOfAMachineThatHasGoneAreOne) {
+  Ring ring(6);
+  for (const uint32_t rank : {1, 4}) ring.free(rank);
+  ring.facts().gone = {RankId(1), RankId(4)};
+  const Stall stall = ring.diagnose();
+  EXPECT_EQ(stall.culprit, RankId(4));
+  EXPECT_EQ(stall.accused, 2u) << "those of 2 and 5";
+  EXPECT_EQ(stall.behind, 4u) << "2 and 3, 5 and 0";
+  EXPECT_EQ(stall.chain.back().peer, RankId(4));
+}
+
+TEST(Stall, WhoHasGoneIsTheCulpritWhereNobodyWaitsForIt) {
+  Ring ring(3);
+  for (uint32_t rank = 0; rank < 3; ++rank) ring.free(rank);
+  ring.add(WaitKind::kIteration, 0);
+  ring.facts().gone = {RankId(2)};
+  const Stall stall = ring.diagnose();
+  EXPECT_EQ(stall.kind, StallClass::kGoneMachine);
+  EXPECT_EQ(stall.culprit, RankId(2));
+  EXPECT_EQ(stall.behind, 1u);
+  EXPECT_TRUE(stall.chain.empty());
+}
+
+TEST(Stall, FactsAreInTheOrderOfRanks) {
+  StallFacts facts;
+  for (const auto& [rank, node] : {std::pair(2, 7), std::pair(1, 9), std::pair(2, 3), std::pair(0, 5)}) {
+    facts.waits.push_back({.rank = RankId(static_cast<uint32_t>(rank)), .node = static_cast<uint32_t>(node)});
+    facts.broken.push_back(facts.waits.back());
+    facts.broken.back().connection = ConnectionId(static_cast<uint32_t>(node));
+  }
+  facts.broken_by = {Failure::kDevice, Failure::kFlushed, Failure::kUnreachable, Failure::kRemoteAccess};
+  facts.sort();
+  std::vector<uint32_t> nodes, connections;
+  for (const RankWait& wait : facts.waits) nodes.push_back(wait.node);
+  for (const RankWait& wait : facts.broken) connections.push_back(wait.connection.value);
+  EXPECT_EQ(nodes, (std::vector<uint32_t>{5, 9, 7, 3})) << "those of rank 2 as they were";
+  EXPECT_EQ(connections, (std::vector<uint32_t>{5, 9, 3, 7})) << "by rank and connection";
+  EXPECT_EQ(facts.broken_by,
+            (std::vector{Failure::kRemoteAccess, Failure::kFlushed, Failure::kUnreachable, Failure::kDevice}));
+}
+
 /// Every class in rings of 3 to 66 ranks, at any rank of them.
 TEST(Stall, WhatIsPlantedIsNamed) {
   const auto plant = [](StallClass kind, uint32_t at, Ring& ring) {
@@ -238,6 +300,7 @@ TEST(Stall, WhatIsPlantedIsNamed) {
         return ring.add(WaitKind::kPlace, at);
       case StallClass::kTraceCycle:
       case StallClass::kUnknown:
+      case StallClass::kGoneMachine:
         return;
     }
   };

@@ -85,6 +85,22 @@ TEST(OlderRecord, BackgroundWithoutItsFirstArrival) {
   EXPECT_FALSE(reader.runs()[0].end.background[0].first_arrival);
 }
 
+TEST(OlderRecord, AStallWithoutItsMachine) {
+  const TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    run.end({.stall = StallRow{.kind = "dead_peer", .culprit = RankId(1), .chain = {}, .waits = {}, .machine = "b"}});
+  }
+  EXPECT_EQ(RunReader(folder.path()).stall(RunReader(folder.path()).runs().at(0))->machine, "b");
+  execute(folder, "ALTER TABLE stalls DROP COLUMN machine");
+  const RunReader reader(folder.path());
+  const auto stall = reader.stall(*reader.emulated());
+  ASSERT_TRUE(stall);
+  EXPECT_EQ(stall->culprit, RankId(1));
+  EXPECT_EQ(stall->machine, "");
+}
+
 // Flows say between whom a connection is.
 TEST(OlderRecord, AllowancesWithoutTheirEnds) {
   const TemporaryFolder folder;

@@ -86,6 +86,34 @@ TEST_F(StallReport, NamesTheLinkThatWasLost) {
                                          "progress at 7 ms");
 }
 
+TEST_F(StallReport, NamesTheMachineOfTheCulprit) {
+  RunEnd end = stalled();
+  end.stall->machine = "node<2>";
+  const RunReader& reader = record(end);
+  EXPECT_EQ(stall_text(reader),
+            "dead_peer: rank 3 (machine 'node<2>', host 3, port p3) does not answer; 3 other ranks wait for it; last "
+            "progress at 7 ms");
+  EXPECT_EQ(stall_json(reader)["machine"], "node<2>");
+  EXPECT_THAT(html_stall(reader),
+              HasSubstr("rank 3 (machine &#39;node&lt;2&gt;&#39;, host 3, port p3)</b></li>\n</ol>"));
+}
+
+TEST_F(StallReport, NamesTheMachineThatHasGoneAndTheOneWhoseLoopStoodStill) {
+  RunEnd end = stalled();
+  end.stall->kind = "gone_machine", end.stall->machine = "b";
+  EXPECT_EQ(stall_text(record(end)),
+            "gone_machine: machine 'b' has gone, on which rank 3 (host 3, port p3) is; 3 other ranks wait for it; last "
+            "progress at 7 ms");
+  end.stall->kind = "generator_starvation", end.stall->culprit = {};
+  EXPECT_THAT(stall_text(record(end)), HasSubstr("stood still on machine 'b': its loop did not turn; 3 ranks wait"));
+}
+
+TEST_F(StallReport, NamesNoMachineWhereThereIsOne) {
+  const auto json = stall_json(record(stalled()));
+  ASSERT_TRUE(json.contains("machine"));
+  EXPECT_TRUE(json["machine"].is_null());
+}
+
 TEST_F(StallReport, GoesRoundACircle) {
   EXPECT_EQ(
       stall_text(record(circle())),

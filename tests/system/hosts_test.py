@@ -1,6 +1,7 @@
 """A run over several machines: processes that mpirun starts, each with an end of a veth pair and its ranks."""
 
 import contextlib
+import html
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import subprocess
 import time
 import unittest
 
+import chakra
 import hosts
 from bridge import ip
 from hosts import command_lines, with_clock_ahead, with_mpi
@@ -110,15 +112,15 @@ class MachinesTest(RankwireTest):
                 for record in (run, alone)]
         self.assertEqual(*sent)
 
-    def disturb(self, disturb):
+    def disturb(self, disturb, options=("--enable-recovery",), status=OK, **changes):
         """Begins a run that would take long, calls `disturb` with machine b's process when that has recorded something, and
         returns how many operations it had recorded then, and what mpirun printed."""
-        endless = self.config()
+        endless = self.config(**changes)
         endless["workload"]["iterations"] = 10_000
         endless["run"]["deadline"] = "15s"
         path = self.configuration(endless)
         # Whoever is left outlives who has died; mpirun then returns 0.
-        command = self.command((path, path), options=["--enable-recovery"])
+        command = self.command((path, path), options=options)
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as process:
             part = self.folder / "run/machines/b"
@@ -131,7 +133,18 @@ class MachinesTest(RankwireTest):
                             if own <= set(words) and words[0].endswith(b"rankwire")]
             disturb(disturbed)
             output, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, status, output + errors)
         return recorded, output + errors
+
+    def stall(self, kind, machine):
+        """What the run had come to, which names the machine wherever it is told."""
+        run = Run(self.folder / "run")
+        stall = run.summary["stall"]
+        self.assertEqual((stall["class"], stall["machine"]), (kind, machine), (stall, run.summary["reason"]))
+        self.assertIn(f"machine '{machine}'", stall["text"])
+        page = html.unescape((run.folder / "report.html").read_text(encoding="utf-8"))
+        self.assertIn(stall["text"], page)
+        return run.summary, stall
 
 
 class Hosts(MachinesTest):
@@ -160,6 +173,7 @@ class Hosts(MachinesTest):
         self.assertIn("interrupted: on machine 'b': stopped by a signal", printed)
         run = Run(self.folder / "run")
         self.assertEqual([machine["verdict"] for machine in run.summary["machines"]], ["interrupted"] * 2)
+        self.assertIsNone(run.summary["stall"], "it moved until it was stopped")
 
     def test_the_wire_between_them_goes(self):
         _, printed = self.disturb(lambda _: ip("-n", self.space, "link", "set", "rw1", "down"))
@@ -169,6 +183,57 @@ class Hosts(MachinesTest):
         # Whoever waits, on either machine.
         waiting = {int(line.split()[1]) for line in run.summary["reason"].splitlines() if line.startswith("rank ")}
         self.assertTrue(waiting & {0, 1, 2, 3} and waiting & {4, 5, 6, 7}, waiting)
+        # Of the two ends of a cable both have lost it.
+        stall = run.summary["stall"]
+        self.assertEqual(stall["class"], "lost_link", run.summary["reason"])
+        self.assertEqual(stall["machine"], MACHINES[stall["culprit"] % 2], stall["text"])
+        for told in ("port p0: ", "port p1: ", "machine '"):
+            self.assertIn(told, run.summary["reason"] if told.startswith("port") else stall["text"])
+        # One machine knows what is sent, the other what has arrived.
+        self.assertRegex(stall["chain"][-1]["state"], "^source QP .* retries .*; destination QP .* expects psn ")
+
+    def put_a_bridge_between(self):
+        ip("-n", self.space, "link", "delete", "rw0")
+        ip("-n", self.space, "link", "add", "br0", "mtu", str(LINK_MTU), "type", "bridge")
+        for i in range(2):
+            ip("-n", self.space, "link", "add", f"rw{i}", "index", str(FIRST_INDEX + i * INDEX_STEP), "mtu", str(LINK_MTU),
+               "type", "veth", "peer", "name", f"br{i + 1}", "mtu", str(LINK_MTU))
+            ip("-n", self.space, "link", "set", f"br{i + 1}", "master", "br0")
+        for name in ("br0", "br1", "br2", "rw0", "rw1"):
+            ip("-n", self.space, "link", "set", name, "addrgenmode", "none", "up")
+
+    # A packet of rank 0 is more than the bridge lets pass from then on: rank 1 waits for it, for that 2 and for that 3. All
+    # else passes.
+    def test_who_does_not_answer_is_named_with_its_machine(self):
+        nodes = [[], [], [], []]
+        for source, size in enumerate((1000, 64, 64)):
+            ends = {"comm_src": source, "comm_dst": source + 1, "comm_tag": source, "comm_size": size}
+            for rank, kind, name in ((source, chakra.SEND, "send"), (source + 1, chakra.RECEIVE, "receive")):
+                before = [node.id for node in nodes[rank]]
+                nodes[rank].append(chakra.Node(len(before), f"{name} {source}", kind, before, attributes=ends))
+        chakra.write_ranks(self.folder / "t", nodes)
+        self.put_a_bridge_between()
+        self.disturb(lambda _: ip("-n", self.space, "link", "set", "br2", "mtu", "600"), options=(), status=FAILED,
+                     workload={"traces": str(self.folder / "t")}, hosts={"count": 4, "npus": 1},
+                     transport={"mtu": "1024B", "timeout": 15}, run={"stall_timeout": "800ms"})
+        summary, stall = self.stall("dead_peer", "b")
+        self.assertEqual(summary["verdict"], "stalled", summary["reason"])
+        self.assertEqual(stall["culprit"], 1, stall)
+        self.assertEqual([(link["rank"], link["operation"]) for link in stall["chain"]],
+                         [(3, "receive 2"), (2, "receive 1"), (1, "receive 0")])
+        self.assertRegex(stall["chain"][-1]["state"], "^source QP .* waiting for ACK .*; destination QP .* expects psn ")
+
+    # Shorter than a machine has to be silent for to have gone.
+    def test_a_machine_that_stands_still_is_named(self):
+        def stop(process):
+            os.kill(process, signal.SIGSTOP)
+            time.sleep(1.6)
+            os.kill(process, signal.SIGCONT)
+
+        self.disturb(stop, options=(), status=FAILED, transport={"mtu": "4096B", "timeout": 20},
+                     run={"stall_timeout": "800ms"})
+        summary, stall = self.stall("generator_starvation", "b")
+        self.assertEqual((summary["verdict"], stall["culprit"]), ("stalled", None), summary["reason"])
 
     def test_one_dies(self):
         recorded, printed = self.disturb(lambda process: os.kill(process, signal.SIGKILL))
@@ -177,6 +242,9 @@ class Hosts(MachinesTest):
         self.assertEqual(run.summary["verdict"], "failed", run.summary["reason"])
         self.assertIn("machine 'b' has gone", run.summary["reason"])
         self.assertEqual([machine["verdict"] for machine in run.summary["machines"]][1], "gone")
+        _, stall = self.stall("gone_machine", "b")
+        self.assertEqual(stall["culprit"] % 2, 1, "hosts, and with them machines, have ranks in turn")
+        self.assertEqual(stall["chain"][-1]["peer"], stall["culprit"])
         with contextlib.closing(sqlite3.connect(run.folder / "run.sqlite")) as record:
             kept = record.execute("SELECT count(*) FROM operations WHERE run=1 AND rank >= 4").fetchone()[0]
         self.assertGreaterEqual(kept, recorded)
