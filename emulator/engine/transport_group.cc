@@ -194,12 +194,12 @@ std::vector<FlowCounters> TransportGroup::flows_of(ConnectionRange range) const 
 
 std::optional<FlowPackets> TransportGroup::packets_of(ConnectionId connection) const noexcept {
   const Route& route = routes_[connection.value];
-  std::optional<FlowPackets> packets = parts_[route.source].transport->packets_of(connection);
-  if (route.destination == route.source) return packets;
-  const std::optional<FlowPackets> arrivals = parts_[route.destination].transport->packets_of(connection);
-  if (!packets || !arrivals) return std::nullopt;
-  packets->arrived = arrivals->arrived;
-  return packets;
+  const auto of = [&](uint32_t part) {
+    return is_here(part) ? parts_[part].transport->packets_of(connection) : FlowPackets();
+  };
+  const std::optional<FlowPackets> source = of(route.source), destination = of(route.destination);
+  if (!source || !destination) return std::nullopt;
+  return FlowPackets{.sent = source->sent, .arrived = destination->arrived};
 }
 
 std::vector<PortCounters> TransportGroup::ports() const {
