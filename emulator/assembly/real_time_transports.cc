@@ -85,7 +85,11 @@ TransportGroup::Part RealTimeTransports::wire_of(uint32_t worker) {
   std::vector<TransportGroup::Part> both(2);
   both[0].transport = std::move(roce);
   both[1] = {devices(std::move(rdma)), ConnectTime::kLong};
-  return {std::make_unique<TransportGroup>(std::move(both), route_by_ports(std::move(ports))), ConnectTime::kShort};
+  std::vector<PortId> elsewhere;
+  for (uint32_t p = 0; p < setup_.config.ports.size(); ++p)
+    if (!setup_.is_here(PortId(p))) elsewhere.push_back(PortId(p));
+  return {std::make_unique<TransportGroup>(std::move(both), route_by_ports(std::move(ports), std::move(elsewhere))),
+          ConnectTime::kShort};
 }
 
 std::vector<PortBinding> RealTimeTransports::queues_of(uint32_t worker) {

@@ -236,23 +236,26 @@ void TransportGroup::close() noexcept {
   }
 }
 
-TransportGroup::Routing route_by_ports(std::vector<std::vector<PortId>> ports) {
-  return [by_part = std::move(ports)](const TransportPlan& plan) {
+TransportGroup::Routing route_by_ports(std::vector<std::vector<PortId>> ports, std::vector<PortId> elsewhere) {
+  constexpr uint32_t kElsewhere = UINT32_MAX;
+  return [by_part = std::move(ports), others = std::move(elsewhere)](const TransportPlan& plan) {
     const auto part_of = [&](NicId nic) {
       const PortId port = plan.nics[nic.value].port;
       const auto has = [port](const std::vector<PortId>& part) { return std::ranges::find(part, port) != part.end(); };
       const auto part = std::ranges::find_if(by_part, has);
-      if (part == by_part.end())
-        fail_input("NIC {} stands behind port {}, which no transport has", nic.value, port.value);
-      return static_cast<uint32_t>(part - by_part.begin());
+      if (part != by_part.end()) return static_cast<uint32_t>(part - by_part.begin());
+      if (!has(others)) fail_input("NIC {} stands behind port {}, which no transport has", nic.value, port.value);
+      return kElsewhere;
     };
     std::vector<TransportGroup::Route> routes;
     routes.reserve(plan.connections.size());
     for (const Connection& c : plan.connections) {
-      if (c.path == Path::kModelled)
-        routes.push_back({});
-      else
-        routes.push_back({part_of(c.source_nic), part_of(c.destination_nic)});
+      TransportGroup::Route& route = routes.emplace_back();
+      if (c.path == Path::kModelled) continue;
+      const uint32_t source = part_of(c.source_nic), destination = part_of(c.destination_nic);
+      if (source == kElsewhere && destination == kElsewhere) continue;
+      route.source = source == kElsewhere ? destination : source;
+      route.destination = destination == kElsewhere ? source : destination;
     }
     return routes;
   };

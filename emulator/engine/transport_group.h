@@ -95,7 +95,9 @@ class TransportGroup final : public Transport {
 };
 
 /// Each connection's ends are with the part whose ports, given by part, its NICs stand behind; of those that are
-/// modelled nothing is asked. Throws Error(kInput), when it is called, for a NIC behind a port that no part has.
-TransportGroup::Routing route_by_ports(std::vector<std::vector<PortId>> ports);
+/// modelled nothing is asked. Ports that are `elsewhere` are another machine's: of a connection with an end there its
+/// other end is asked, and with both the first part, which knows of none. Throws Error(kInput), when it is called, for
+/// a NIC behind a port that is neither.
+TransportGroup::Routing route_by_ports(std::vector<std::vector<PortId>> ports, std::vector<PortId> elsewhere = {});
 
 }  // namespace rankwire

@@ -134,6 +134,22 @@ TEST_F(TransportGroupTest, ANicBehindNobodysPortIsAnError) {
   }
 }
 
+// NIC 1 is another machine's, and 2, too: of connections 0 and 1 the one end here is asked, of one between those two
+// none knows anything.
+TEST_F(TransportGroupTest, WhatHasAnEndElsewhereIsAskedOfItsOtherEnd) {
+  std::vector<PortId> elsewhere{PortId(1), PortId(2)};
+  plan_.connections.push_back({.id = ConnectionId(3), .source_nic = NicId(1), .destination_nic = NicId(2)});
+  plan_.nics.push_back({.id = NicId(3), .port = PortId(3)});
+  plan_.connections.push_back({.id = ConnectionId(4), .source_nic = NicId(2), .destination_nic = NicId(3)});
+  const auto routing = route_by_ports({{PortId(3)}, {PortId(0)}}, elsewhere);
+  std::vector<std::string> routes;
+  for (const TransportGroup::Route& route : routing(plan_))
+    routes.push_back(std::to_string(route.source) + " " + std::to_string(route.destination));
+  EXPECT_THAT(routes, ElementsAre("1 1", "1 1", "1 1", "0 0", "0 0"));
+  elsewhere.pop_back();
+  EXPECT_THROW(route_by_ports({{PortId(3)}, {PortId(0)}}, elsewhere)(plan_), Error);
+}
+
 TEST_F(TransportGroupTest, AMessageGoesToTheTransportOfItsSource) {
   const auto transport = prepared();
   const std::array messages = {message(0, 0), message(2, 1), message(1, 2), message(0, 3)};
