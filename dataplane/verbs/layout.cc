@@ -123,7 +123,8 @@ void VerbsTransport::lay_out_memory() {
   uint64_t largest = 0;
   control_bytes_ = 0;
   for (const Connection& connection : plan_.connections) {
-    if (connection.path != Path::kWire) continue;
+    const ConnectionEnds& ends = connections_[connection.id.value];
+    if (ends.source == kNone && ends.destination == kNone) continue;
     const auto bytes = static_cast<uint64_t>(connection.largest_message.count);
     (connection.control ? control_bytes_ : largest) = std::max(connection.control ? control_bytes_ : largest, bytes);
   }

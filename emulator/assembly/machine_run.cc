@@ -42,13 +42,11 @@ MachineRun::MachineRun(const Setup& setup, Machines& machines)
     : setup_(setup),
       machines_(machines),
       shares_(machine_shares(setup, machines.names())),
-      plan_(setup.plan.transport),
       ready_(machines.count()),
       samples_(machines.count()),
       readings_(machines.count()),
       pinged_(machines.count()),
       fits_(machines.count()) {
-  plan_.messages_in_flight = messages_in_flight(setup.plan, ranks());
   const RunConfig& config = setup.config;
   if (config.clock.source == "ping") return;
   try {
@@ -58,6 +56,12 @@ MachineRun::MachineRun(const Setup& setup, Machines& machines)
         machines.leads() ? fmt::format("on machine '{}', which leads, ", machines.own_name()) : "";
     fail_key(config.places, "clock.source", "{}{}", where, error.what());
   }
+}
+
+const TransportPlan& MachineRun::plan() {
+  plan_ = setup_.plan.transport;
+  plan_.messages_in_flight = messages_in_flight(setup_.plan, ranks());
+  return plan_;
 }
 
 void MachineRun::add_samples(uint32_t machine, uint32_t pings) {

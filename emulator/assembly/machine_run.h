@@ -39,8 +39,8 @@ class MachineRun {
   /// By rank: whether this machine has it.
   const std::vector<bool>& ranks() const { return shares_.ranks(own()); }
 
-  /// The set-up's, with room for the messages of these ranks instead of all. As long as this lives.
-  const TransportPlan& plan() const { return plan_; }
+  /// The set-up's as it is by now, with room for the messages of these ranks instead of all. Until the next call.
+  const TransportPlan& plan();
 
   /// Throws Error(kRun), everywhere, when the clock of one is not known as well as `clock.max_error` asks, or is not by
   /// `clock.source` what it is by pings.

@@ -38,9 +38,9 @@ void require_machines_can(const RunConfig& config) {
     const PortConfig& port = config.ports[p];
     if (port.embedded())
       fail_key(config.places, fmt::format("ports[{}].device", p),
-               "port '{}' is one of the embedded switch, which is in one process: ports with 'on' are DPDK devices",
+               "port '{}' is one of the embedded switch, which is in one process: ports with 'on' are DPDK or RDMA "
+               "devices",
                port.name);
-    if (port.is_rdma_device()) refuse(fmt::format("ports[{}].verbs", p), "drives an RDMA device");
   }
   if (!config.impairments.empty()) refuse("impairments", "are counted over all ports");
   if (!config.background.empty()) refuse("background", "is traffic without a trace");

@@ -266,9 +266,9 @@ RunMemory emulated_memory(const Setup& setup, const Counts& counts) {
   if (embedded) memory.frames += switch_memory(setup, counts, shards);
   if (embedded && !rings) memory.frames += memory_testbed_memory(setup, PoolUse::kManyThreads, counts, shards);
   if (dpdk_devices(setup.config, setup.machine) > 0) memory.frames += dpdk_memory(setup);
-  const bool rdma = std::ranges::any_of(config.ports, &PortConfig::is_rdma_device);
-  const bool frames = std::ranges::any_of(
-      config.ports, [](const PortConfig& port) { return !port.is_rdma_device() && !port.modelled; });
+  bool rdma = false, frames = false;
+  for (uint32_t p = 0; p < config.ports.size(); ++p)
+    if (setup.is_here(PortId(p))) (config.ports[p].is_rdma_device() ? rdma : frames) = true;
   if (rdma) memory.connections += verbs_memory(setup, counts);
   if (frames) memory.connections += connection_memory(setup, counts, memory.frames);
   memory.engine = engine_memory(setup, counts, workers);

@@ -22,6 +22,7 @@
 #include "emulator/assembly/machine_run.h"
 #include "emulator/assembly/machine_shares.h"
 #include "emulator/assembly/machine_stop.h"
+#include "emulator/assembly/machine_verbs.h"
 #include "emulator/assembly/port_certification.h"
 #include "emulator/assembly/rate_sampling.h"
 #include "emulator/assembly/real_time_transports.h"
@@ -29,7 +30,6 @@
 #include "emulator/assembly/run_end.h"
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/verbs_options.h"
-#include "emulator/assembly/verbs_ports.h"
 #include "emulator/assembly/workers.h"
 #include "emulator/machines/launch.h"
 
@@ -95,20 +95,18 @@ void require_ports(const RunConfig& config, const char* what) {
 
 }  // namespace
 
-ResolvedRun resolve(const std::string& file, std::span<const std::string> settings, RunKind kind) {
-  return resolve(load_config(file, settings), kind);
+ResolvedRun resolve(const std::string& file, std::span<const std::string> settings, RunKind kind, Machines* machines) {
+  return resolve(load_config(file, settings), kind, machines);
 }
 
-ResolvedRun resolve(RunConfig config, RunKind kind) {
+ResolvedRun resolve(RunConfig config, RunKind kind, Machines* machines) {
   if (kind == RunKind::kTwin) require_ports(config, "the twin");
   if (kind == RunKind::kEmulated) {
     require_ports(config, "an emulated run");
     if (config.hybrid && config.hybrid->wired.empty())
       fail_key(config.places, "hybrid.wired",
                "names no host, so that nothing would go over wires; `rankwire simulate --twin` runs the model alone");
-    // Plan and reference follow from it.
-    if (!config.transport.mtu && std::ranges::any_of(config.ports, &PortConfig::is_rdma_device))
-      config.transport.mtu = largest_path_mtu(find_verbs_ports(config, verbs_devices()));
+    take_path_mtu(config, machines);
   }
   return {std::move(config), kind};
 }
@@ -274,7 +272,7 @@ std::vector<CompletedRun> PreparedRun::emulate_all(const RunControl& control) {
 std::unique_ptr<Testbed> PreparedRun::open_testbed(const WorkerShares& shares, const RunControl& control) {
   Warnings& warnings = setup_.warnings;
   const size_t known = warnings.size();
-  std::unique_ptr<Testbed> testbed = make_testbed(setup_, shares, open_);
+  std::unique_ptr<Testbed> testbed = make_testbed(setup_, shares, open_, machines_);
   const auto first = warnings.begin() + static_cast<std::ptrdiff_t>(known);
   const auto is_known = [&](const std::string& text) { return std::find(warnings.begin(), first, text) != first; };
   warnings.erase(std::remove_if(first, warnings.end(), is_known), warnings.end());
@@ -339,9 +337,14 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
 
 CompletedRun PreparedRun::emulate_part(RunRecorder& recorder, MachineRun& machine, const RunControl& control) {
   machine.compare_clocks();
-  CompletedRun run = emulate({}, {}, recorder.next_run(), &machine, control);
-  recorder.flush();
-  return run;
+  try {
+    CompletedRun run = emulate({}, {}, recorder.next_run(), &machine, control);
+    recorder.flush();
+    return run;
+  } catch (const Error& error) {
+    if (!machines_->leads() || !machines_->others_are_present()) throw;  // what others say names them
+    throw Error(error.kind(), fmt::format("machine '{}': {}", machines_->own_name(), error.what()));
+  }
 }
 
 /// Each machine records its part. The leader, whose part is as good as another's, makes the record of the run of them.

@@ -50,11 +50,13 @@ struct ResolvedRun {
 };
 
 /// Reads a configuration as `load_config` does. RDMA devices are asked for the path MTU that an emulated run leaves to
-/// them; otherwise no device is touched. Throws Error(kInput) naming file, line and key, also where `kind` needs ports
-/// that are not there.
-ResolvedRun resolve(const std::string& file, std::span<const std::string> settings, RunKind kind);
+/// them; otherwise no device is touched. `machines`: of an emulated run over several, all of which come here; each asks
+/// its own, and the least counts. Throws Error(kInput) naming file, line and key, also where `kind` needs ports that
+/// are not there.
+ResolvedRun resolve(const std::string& file, std::span<const std::string> settings, RunKind kind,
+                    Machines* machines = nullptr);
 /// The same of one that has been read, or was never in a file.
-ResolvedRun resolve(RunConfig config, RunKind kind);
+ResolvedRun resolve(RunConfig config, RunKind kind, Machines* machines = nullptr);
 
 /// One run of the record.
 struct CompletedRun {

@@ -12,6 +12,7 @@
 #include "dataplane/dpdk/presence.h"
 #include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/embedded_testbed.h"
+#include "emulator/assembly/machine_verbs.h"
 #include "emulator/assembly/port_flow_control.h"
 #include "emulator/assembly/verbs_ports.h"
 #include "emulator/record/lost_links.h"
@@ -143,15 +144,18 @@ void warn_of_unheeded_records(Setup& setup) {
 
 }  // namespace
 
-std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares, OpenPorts& open) {
+std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares, OpenPorts& open, Machines* machines) {
   require_room_in_dpdk(setup);
   const PortConfig& first = setup.config.ports.front();
   if (!first.embedded()) {
     warn_of_unheeded_records(setup);
     std::vector<VerbsPort> verbs_ports;
     if (std::ranges::any_of(setup.config.ports, &PortConfig::is_rdma_device)) {
-      verbs_ports = find_verbs_ports(setup.config, verbs_devices());
-      take_device_addresses(setup, verbs_ports);
+      verbs_ports = find_verbs_ports(setup.config, verbs_devices(), setup.machine);
+      if (machines != nullptr)
+        take_device_addresses(setup, addresses_of_all(*machines, setup, verbs_ports));
+      else
+        take_device_addresses(setup, verbs_ports);
     }
     return std::make_unique<DeviceTestbed>(setup, shares, std::move(verbs_ports), open);
   }

@@ -22,6 +22,8 @@
 
 namespace rankwire {
 
+class Machines;
+
 /// Owns ports, switch and their memory. Outlives the transport that uses the ports.
 class Testbed {
  public:
@@ -76,7 +78,9 @@ std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup);
 /// The ports that the configuration names, for real time and these workers; gives the NICs behind RDMA devices these
 /// devices' addresses. DPDK's ports need `open.dpdk`, which is made where it is null, since a process can have it once;
 /// one testbed at a time uses it. Its devices stay open for the next one; what others took of its memory is free again
-/// when the testbed has gone. Throws Error naming the device and what to do.
-std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares, OpenPorts& open);
+/// when the testbed has gone. `machines`: of a run over several, which make theirs at the same time, and tell each
+/// other the addresses of their RDMA devices. Throws Error naming the device and what to do, and as Machines does.
+std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares, OpenPorts& open,
+                                      Machines* machines = nullptr);
 
 }  // namespace rankwire

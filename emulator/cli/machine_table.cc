@@ -69,17 +69,21 @@ nlohmann::ordered_json machines_json(Setup& setup) {
   const WorkerShares shares = machine_shares(setup, machines);
   const std::vector<MachineLoad> loads = machine_loads(setup, shares);
   // Of hundreds most are alike, and each takes a look at the whole plan.
-  std::map<std::tuple<MachineLoad, size_t, size_t>, int64_t> memory;
+  std::map<std::tuple<MachineLoad, size_t, size_t, size_t>, int64_t> memory;
   for (uint32_t machine = 0; machine < machines.size(); ++machine) {
     nlohmann::ordered_json ports = nlohmann::ordered_json::array(), ranks = nlohmann::ordered_json::array();
-    for (const PortConfig& port : setup.config.ports)
-      if (port.on == machines[machine]) ports.push_back(port.name);
+    size_t rdma = 0;
+    for (const PortConfig& port : setup.config.ports) {
+      if (port.on != machines[machine]) continue;
+      ports.push_back(port.name);
+      rdma += port.is_rdma_device() ? 1 : 0;
+    }
     for (uint32_t rank = 0; rank < setup.workload.ranks.size(); ++rank)
       if (shares.ranks(machine)[rank]) ranks.push_back(rank);
     setup.machine = machines[machine];
     const MachineLoad& load = loads[machine];
     require_room_in_dpdk(setup);
-    const auto [alike, is_first] = memory.try_emplace({load, ports.size(), ranks.size()}, 0);
+    const auto [alike, is_first] = memory.try_emplace({load, ports.size(), rdma, ranks.size()}, 0);
     if (is_first) alike->second = memory_of_machine(setup);
     rows.push_back({{"machine", machines[machine]},
                     {"ports", ports},

@@ -221,7 +221,7 @@ std::unique_ptr<MachineLinks> join_others() {
 
 /// The part of a machine that does not lead: it prints nothing.
 void run_part(const RunRequest& request, Machines& machines) {
-  const ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kEmulated);
+  const ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kEmulated, &machines);
   const std::filesystem::path folder = machines.from_leader("");
   PreparedRun prepared(resolved, {part_folder(folder, machines.own_name()), {}, true}, nullptr, &machines);
   prepared.run({interrupt_flag()});
@@ -247,7 +247,7 @@ int run_on_machines(const RunRequest& request, RunKind kind, Machines& machines)
       kind == RunKind::kEmulated ? run_part(request, machines) : help_simulation(request, kind, machines);
     } else {
       if (!request.live.empty()) fail_input("--live shows the run of one machine; this one is on several");
-      status = run_and_report(request, resolve(request.config, request.settings, kind), &machines);
+      status = run_and_report(request, resolve(request.config, request.settings, kind, &machines), &machines);
     }
   } catch (const std::exception& exception) {
     const auto* const own = dynamic_cast<const Error*>(&exception);

@@ -97,7 +97,7 @@ class TransportGroup final : public Transport {
 };
 
 /// Each connection's ends are with the part whose ports, given by part, its NICs stand behind; of those that are
-/// modelled nothing is asked. Throws Error(kInput), when it is called, for a NIC behind a port that no part has.
+/// modelled nothing is asked. Ports that no part has are another worker's or machine's.
 TransportGroup::Routing route_by_ports(std::vector<std::vector<PortId>> ports);
 
 }  // namespace rankwire

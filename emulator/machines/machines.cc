@@ -103,6 +103,12 @@ bool Machines::is_present(uint32_t machine) {
   return !post_.is_gone(machine) && !post_.failure_of(machine);
 }
 
+bool Machines::others_are_present() {
+  for (uint32_t machine = 0; machine < count(); ++machine)
+    if (machine != own() && !is_present(machine)) return false;
+  return true;
+}
+
 std::optional<std::string> Machines::take_if_arrived(uint32_t from, MachineTag tag) {
   const std::lock_guard lock(mutex_);
   return post_.take(from, tag);

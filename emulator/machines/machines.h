@@ -59,6 +59,7 @@ class Machines {
   bool is_gone(uint32_t machine);
   /// Neither gone, nor has it said that it cannot go on.
   bool is_present(uint32_t machine);
+  bool others_are_present();
   /// At once, whatever has become of anybody.
   std::optional<std::string> take_if_arrived(uint32_t from, MachineTag tag);
 

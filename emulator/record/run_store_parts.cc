@@ -58,6 +58,7 @@ constexpr std::array kTaken{
     TakenTable{"port_drivers"},
     TakenTable{"port_rdma"},
     TakenTable{"port_settings"},
+    TakenTable{"hardware_counters"},
     TakenTable{"failures"},
     TakenTable{"wrong_messages", "", "ON CONFLICT DO UPDATE SET messages = messages + excluded.messages"},
     TakenTable{"rate_sampling", "", "ON CONFLICT DO UPDATE SET rows_lost = rows_lost + excluded.rows_lost"},

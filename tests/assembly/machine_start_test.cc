@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "emulator/assembly/machine_report.h"
 #include "emulator/assembly/machine_run.h"
+#include "emulator/assembly/machine_verbs.h"
 #include "emulator/assembly/setup.h"
 #include "emulator/input/config.h"
 #include "tests/machines/fake_links.h"
@@ -85,7 +86,7 @@ class MachineStart : public ::testing::TestWithParam<uint32_t> {};
 
 // All of one: it knows what is its own, agrees with the others, gives its ends of connections to their peers, is ready
 // and begins.
-TEST_P(MachineStart, CostsTheLeaderNineMessagesAMachine) {
+TEST_P(MachineStart, CostsTheLeaderTenMessagesAMachine) {
   const uint32_t count = GetParam();
   const testing::TemporaryFolder folder;
   rankwire::Setup setup;
@@ -97,6 +98,7 @@ TEST_P(MachineStart, CostsTheLeaderNineMessagesAMachine) {
   for (uint32_t own = 0; own < count; ++own)
     threads.emplace_back([&, own] {
       Machines machines(std::make_unique<CountedLinks>(network, own, from_leader, to_leader), "", kPatience);
+      least_path_mtu(machines, 4096);
       agree_on_setup(machines, setup, "1");
       MachineRun run(setup, machines);
       std::vector<EndPoint> ends;
@@ -121,11 +123,11 @@ TEST_P(MachineStart, CostsTheLeaderNineMessagesAMachine) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(begun, count);
   const uint64_t others = count - 1;
-  // Names; that all have met; the digest of the set-up; whether it is asked for; that all agree; that all are ready;
-  // that they have met again; when it begins; that it is over.
-  EXPECT_EQ(from_leader.messages, 9 * others);
-  // A name, and that it has met; whether it differs, and in what; that it is ready, and has met.
-  EXPECT_EQ(to_leader.messages, 6 * others);
+  // Names; that all have met; the path MTU; the digest of the set-up; whether it is asked for; that all agree; that all
+  // are ready; that they have met again; when it begins; that it is over.
+  EXPECT_EQ(from_leader.messages, 10 * others);
+  // A name, and that it has met; its path MTU; whether it differs, and in what; that it is ready, and has met.
+  EXPECT_EQ(to_leader.messages, 7 * others);
   // To each the names, twice, of 4 to 7 characters with a line's end, and the starts, of up to 19 digits and a space,
   // of all: it grows with the square, but the configuration, of some 500 bytes a port, is not in it.
   EXPECT_LE(from_leader.bytes, others * (count * (2 * 8 + 20) + 200));

@@ -161,6 +161,27 @@ TEST(MemoryDemand, ModelsAloneNeedNoConnections) {
 
 // On the two directions of four ports, two jobs at work are four pairs each. An idle one has its connections, and
 // shares nothing.
+// What is registered counts on the machine whose port is an RDMA device, and frames on that of the DPDK device.
+TEST(MemoryDemand, EachMachineTakesWhatItsOwnPortsDo) {
+  RunConfig config = tiny_run(1, 2);
+  config.hosts = {.count = 2, .npus = 1};
+  config.ports[0].device = "", config.ports[0].verbs = "mlx5_0", config.ports[0].on = "a";
+  config.ports[1].device = "0000:01:00.0", config.ports[1].on = "b";
+  config.transport.checking = true;
+  const auto of_machine = [&](const char* machine, int64_t registered) {
+    config.transport.verbs.memory = Bytes(registered);
+    const testing::TemporaryFolder folder;
+    rankwire::Setup setup;
+    prepare(setup, config, folder.path());
+    setup.machine = machine;
+    return memory_demand(setup, RunKind::kEmulated, kSetup).runs.front();
+  };
+  EXPECT_EQ(of_machine("a", 1 << 30).frames, Bytes(0));
+  EXPECT_GT(of_machine("b", 1 << 30).frames, Bytes(0));
+  EXPECT_GT(of_machine("a", 1 << 30).connections, of_machine("a", 64).connections);
+  EXPECT_EQ(of_machine("b", 1 << 30).connections, of_machine("b", 64).connections);
+}
+
 TEST(MemoryDemand, JobsThatMayShareLinksAreCounted) {
   RunConfig config = tiny_run(1, 4);
   config.simulation.fidelity = {SimulationFidelity::kFlow};

@@ -167,6 +167,48 @@ TEST(VerbsPorts, ADeviceThatIsNotThereIsNamedWithItsPort) {
   EXPECT_THAT(error_of([&] { find_verbs_ports(config, {}); }), HasSubstr("there is no RDMA device 'mlx5_9'"));
 }
 
+TEST(VerbsPorts, OfSeveralMachinesEachFindsItsOwn) {
+  RunConfig config = four_ranks({rdma_port("a"), rdma_port("b")});
+  config.ports[0].on = "one", config.ports[1].on = "two";
+  config.ports[0].verbs = "mlx5_9";
+  const auto ports = find_verbs_ports(config, one_device(), "two");
+  ASSERT_EQ(ports.size(), 1u);
+  EXPECT_EQ(ports[0].id, PortId(1));
+  EXPECT_THAT(error_of([&] { find_verbs_ports(config, one_device(), "one"); }),
+              HasSubstr("lab.yaml: ports[0].verbs: there is no RDMA device 'mlx5_9'"));
+}
+
+/// A port of this device name on a host.
+VerbsAddresses on_host(uint32_t port, const char* host, const char* address) {
+  return {.port = PortId(port),
+          .host = host,
+          .device = "mlx5_0",
+          .speed = Bandwidth(100'000'000'000),
+          .addresses = {{.ip = ip(address), .mac = {}, .vlan = {}}}};
+}
+
+// Devices are told apart by machine and name.
+TEST(VerbsPorts, EveryMachineMayHaveADeviceOfTheSameName) {
+  RunConfig config = four_ranks({rdma_port("a"), rdma_port("b")});
+  config.ports[0].on = "one", config.ports[1].on = "two";
+  Prepared apart(config), together(config), clash(config);
+  take_device_addresses(apart.setup, std::vector{on_host(0, "node1", "10.5.0.1"), on_host(1, "node2", "10.5.0.2")});
+  EXPECT_THAT(apart.addresses(), ElementsAre("10.5.0.1", "10.5.0.2", "10.5.0.1", "10.5.0.2"));
+  EXPECT_THAT(apart.setup.warnings, IsEmpty());
+  // Two processes on one machine, which share its NIC.
+  take_device_addresses(together.setup, std::vector{on_host(0, "node1", "10.5.0.1"), on_host(1, "node1", "10.5.0.1")});
+  EXPECT_THAT(
+      together.setup.warnings,
+      ElementsAre("ports 'a' and 'b' are both port 1 of mlx5_0: what they send each other stays within the NIC"));
+  EXPECT_EQ(
+      error_of([&] {
+        take_device_addresses(clash.setup,
+                              std::vector{on_host(0, "node1", "10.5.0.1"), on_host(1, "node2", "10.5.0.1")});
+      }),
+      "lab.yaml: 10.5.0.1 is the address of mlx5_0 behind port 'a' of machine 'one' and of mlx5_0 behind port 'b' "
+      "of machine 'two': give each interface its own, or choose another by gid");
+}
+
 TEST(VerbsPorts, ARateThatIsNotTheDevicesIsAWarning) {
   RunConfig config = four_ranks({rdma_port("a"), {.name = "b", .device = "0000:01:00.0"}});
   config.ports[0].rate = Bandwidth(25'000'000'000);

@@ -22,6 +22,14 @@ MODULE_FOLDERS = "/(infiniband|virtio|net|crypto|char|arch/x86/crypto|fs/9p|fs/f
 PROGRAMS = {"ip": "iproute2", "rdma": "iproute2"}  # and the packages that have them
 PERFTEST = dict.fromkeys(("ib_write_bw", "ib_send_bw", "ib_read_bw", "ib_write_lat"), "perftest")
 DPDK_DRIVERS = ("bus_vdev", "mempool_ring", "net_af_packet", "net_ring", "net_tap")
+# Of Open MPI's plug-ins those that mpirun and its processes take on one machine.
+OPEN_MPI = (
+    "allocator_basic", "allocator_bucket", "bml_r2", "btl_self", "btl_vader", "coll_basic", "coll_libnbc", "coll_self",
+    "errmgr_default_app", "errmgr_default_hnp", "ess_hnp", "ess_pmi", "filem_raw", "grpcomm_direct", "iof_hnp",
+    "odls_default", "oob_tcp", "plm_isolated", "pmix_ext3x", "pml_ob1", "ras_simulator", "reachable_weighted",
+    "regx_fwd", "rmaps_round_robin", "rml_oob", "routed_direct", "rtc_hwloc", "schizo_ompi", "schizo_orte", "shmem_mmap",
+    "state_app", "state_hnp",
+)  # fmt: skip
 HERE = pathlib.Path(__file__).parent
 FOLDERS = ("bin", "dev", "etc", "etc/libibverbs.d", "modules", "proc", "run", "sys", "tmp")
 DOWNLOAD_DEADLINE = 120  # s
@@ -222,6 +230,16 @@ def line_archive(kernel, verbs_peer, programs):
     return archive
 
 
+def open_mpi():
+    """What starts several processes in the guest: mpirun and its plug-ins. Empty where Open MPI is not as Debian 12 has
+    it, and with it what takes several."""
+    mpirun = shutil.which("mpirun")
+    plugins = [f"openmpi/lib/openmpi3/mca_{name}.so" for name in OPEN_MPI]
+    found = [sorted(pathlib.Path("/usr/lib").glob(f"*/{name}"))[:1]
+             for name in (*plugins, "pmix2/lib/pmix/pmix_mca_pcompress_zlib.so")]  # fmt: skip
+    return [] if mpirun is None or [] in found else [mpirun, *sum(found, [])]
+
+
 def rankwire_archive(kernel, rankwire):
     """Of a guest in which rankwire runs, with DPDK's drivers for interfaces of the kernel if it does not contain them."""
     programs = {"tc": "iproute2", "dumpcap": "wireshark-common", "setpriv": "util-linux"}
@@ -238,6 +256,8 @@ def rankwire_archive(kernel, rankwire):
         shutil.copy(rankwire, stripped)
         output_of("strip", stripped)
         archive.program(stripped, "/usr/bin/rankwire")
+    for file in open_mpi():
+        archive.program(file)
     plugins = any("/librte_eal." in library for library in libraries_of(rankwire))
     for driver in DPDK_DRIVERS if plugins else ():
         found = sorted(pathlib.Path("/usr/lib").glob(f"*/dpdk/pmds-*/librte_{driver}.so.*.*"))

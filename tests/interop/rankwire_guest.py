@@ -65,6 +65,10 @@ class RankwireGuest(Guest):
         (self.share / f"{name}.yaml").write_text(json.dumps(config, indent=1), encoding="utf-8")
         command = f"{prefix} rankwire {verb} /share/{name}.yaml --quiet --out /run/{name} {' '.join(arguments)}"
         status, output = self.run(command, RUN_DEADLINE)
+        return status, output, self.fetched(name, file)
+
+    def fetched(self, name, file=""):
+        """The run folder of this name below /run, which goes there, or of that this file alone."""
         # A database needs more of a file system than the share has, which takes longer for a small file than for a large
         # one.
         archive = f"tar -c -C /run {name}/{file} | dd of=/share/{name}.tar obs=256k 2>/run/dd.log"
@@ -72,7 +76,7 @@ class RankwireGuest(Guest):
         if (self.share / f"{name}.tar").exists():
             shutil.unpack_archive(self.share / f"{name}.tar", self.share)
             (self.share / f"{name}.tar").unlink()
-        return status, output, rankwire.Run(self.share / name)
+        return rankwire.Run(self.share / name)
 
     def make_rdma_device(self, name, interface, addresses):
         """Soft-RoCE on an interface that is up, with these addresses, each with its prefix."""
@@ -219,11 +223,11 @@ class Workload:
         self.name, self.section, self.bytes = name, section, moved
 
 
-def collectives(guest, name, *nodes):
+def collectives(guest, name, *nodes, ranks=RANKS):
     """All ranks do the same; (kind, bytes) one after the other."""
     chain = [chakra.collective(kind, size, id=i, after=[i - 1] if i else []) for i, (kind, size) in enumerate(nodes)]
-    chakra.write_ranks(guest.share / name, [chain] * RANKS)
-    moved = sum(traffic.sent_by_group(kind, size, RANKS, 1) for kind, size in nodes)
+    chakra.write_ranks(guest.share / name, [chain] * ranks)
+    moved = sum(traffic.sent_by_group(kind, size, ranks, 1) for kind, size in nodes)
     return Workload(name, {"traces": f"/share/{name}"}, moved)
 
 

@@ -54,6 +54,8 @@ RecordPart part_of_source(const std::filesystem::path& folder) {
   RunEnd end{.per_rank = {microseconds(40), Duration()}, .flows = {flow}};
   end.counters.packets_tx = 30, end.counters.worst_stall = microseconds(3);
   end.details = {{"turns", 5}};
+  end.hardware_counters = {{.port = PortId(0), .name = "hw_counters.sent_pkts", .before = 1, .after = 31}};
+  end.port_settings = {{.port = PortId(0), .name = "device", .before = "mlx5_0", .after = "mlx5_0"}};
   run.end(end);
   run.warning("the port is slow");
   return {.machine = "a", .file = folder / "run.sqlite", .clock = {}, .verdict = "ok", .reason = {}};
@@ -79,6 +81,8 @@ RecordPart part_of_destination(const std::filesystem::path& folder, uint64_t arr
     RunEnd end{.per_rank = {Duration(), seconds(10'000)}, .flows = {flow}};
     end.counters.packets_tx = 7, end.counters.worst_stall = microseconds(2);
     end.details = {{"turns", 6}};
+    end.hardware_counters = {{.port = PortId(1), .name = "hw_counters.sent_pkts", .before = 2, .after = 9}};
+    end.port_settings = {{.port = PortId(1), .name = "device", .before = "mlx5_0", .after = "mlx5_0"}};
     run.end(end);
     run.warning("the port is slow");
     run.warning("a core is short");
@@ -191,6 +195,20 @@ TEST(RecordParts, WorkersAreCountedThroughAllMachines) {
   for (const PortCounters& port : reader.ports(run))
     ports.push_back(fmt::format("{} {}", port.name, port.worker ? fmt::to_string(*port.worker) : "-"));
   EXPECT_THAT(ports, ::testing::UnorderedElementsAre("a0 0", "a1 1", "b0 -", "d0 3", "d1 4"));
+}
+
+TEST(RecordParts, DevicesOfAllMachinesHaveTheirCountersAndSettings) {
+  TemporaryFolder folder;
+  put_together(folder / "run", {part_of_source(folder / "a"), part_of_destination(folder / "b", 30)},
+               MessageDetail::kSampled);
+  const RunReader reader(folder / "run");
+  std::vector<std::string> rows;
+  for (const HardwareCounterRow& row : reader.hardware_counters(*reader.emulated()))
+    rows.push_back(fmt::format("{} {} {} {}", row.port.value, row.name, row.before, row.after));
+  for (const PortSettingRow& row : reader.port_settings(*reader.emulated()))
+    rows.push_back(fmt::format("{} {} {}", row.port.value, row.name, row.after));
+  EXPECT_THAT(rows, ElementsAre("0 hw_counters.sent_pkts 1 31", "1 hw_counters.sent_pkts 2 9", "0 device mlx5_0",
+                                "1 device mlx5_0"));
 }
 
 // A whole flow is 30 of 30 packets: nothing is said of it.
