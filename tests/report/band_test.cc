@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "emulator/report/assessment.h"
 #include "emulator/report/limits.h"
 #include "tests/report/sample_record.h"
 
