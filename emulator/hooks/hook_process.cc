@@ -33,20 +33,18 @@ struct Program {
   char* const* arguments;
   int output, errors;  ///< where it prints
   pid_t parent;
-  sigset_t signals;  ///< that are blocked in it
-  int error = 0;     ///< set where it cannot be started
+  sigset_t signals = {};  ///< that are blocked in it
 };
 
 /// Becomes the program, in the memory of its parent, which waits: nothing is called but what signal-safety(7) allows,
-/// and execvp, which takes no memory in glibc.
-[[noreturn]] void become(Program& program) {
+/// and execvp, which takes no memory in glibc. Tells through `trouble` why not.
+[[noreturn]] void become(const Program& program, int trouble) {
   // A run that is killed can end nothing, and what it has started must not go on.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != program.parent) _exit(127);
-  const int nothing = open("/dev/null", O_RDONLY);
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   bool ok = nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(program.output, STDOUT_FILENO) >= 0 &&
             dup2(program.errors, STDERR_FILENO) >= 0 && setpgid(0, 0) == 0;
-  if (nothing > STDERR_FILENO) close(nothing);
   // Handlers are the parent's, and would run in its memory.
   for (int number = 1; number < NSIG; ++number) {
     struct sigaction action;
@@ -58,24 +56,26 @@ struct Program {
   }
   ok = ok && sigprocmask(SIG_SETMASK, &program.signals, nullptr) == 0;
   if (ok) execvp(program.arguments[0], program.arguments);
-  program.error = errno;
+  const int error = errno;
+  [[maybe_unused]] const ssize_t told = write(trouble, &error, sizeof error);
   _exit(127);
 }
 
 /// Starts it without a copy of this process, of which a run may have much, and which fork would keep its loop from
-/// writing to. 0 where it cannot be started.
-pid_t start(Program& program) {
+/// writing to. Returns its number, or minus what is the matter.
+int start(Program program) {
+  const auto [told, trouble] = make_pipe();
+  HookPipe from(told), to(trouble);
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &program.signals);
   const pid_t pid = vfork();
-  if (pid == 0) become(program);
-  const int failed = pid < 0 ? errno : program.error;
+  if (pid == 0) become(program, to.get());
+  int error = pid < 0 ? errno : 0;
+  to.close();
+  if (pid > 0 && read(from.get(), &error, sizeof error) == sizeof error) waitpid(pid, nullptr, 0);
   pthread_sigmask(SIG_SETMASK, &program.signals, nullptr);
-  if (failed == 0) return pid;
-  if (pid > 0) waitpid(pid, nullptr, 0);
-  program.error = failed;
-  return 0;
+  return error == 0 ? pid : -error;
 }
 
 }  // namespace
@@ -100,14 +100,13 @@ HookProcess::HookProcess(std::string_view what, const std::vector<std::string>& 
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  Program program{.arguments = arguments.data(),
-                  .output = output_end.get(),
-                  .errors = errors_end.get(),
-                  .parent = getpid(),
-                  .signals = {}};
-  pid_ = start(program);
-  if (pid_ > 0) return;
-  fail_run("{}: '{}' cannot be started: {}", what, words[0], std::strerror(program.error));
+  const int started = start(
+      {.arguments = arguments.data(), .output = output_end.get(), .errors = errors_end.get(), .parent = getpid()});
+  if (started > 0) {
+    pid_ = started;
+    return;
+  }
+  fail_run("{}: '{}' cannot be started: {}", what, words[0], std::strerror(-started));
 }
 
 std::optional<int> HookProcess::listen(std::chrono::milliseconds patience) {
