@@ -114,12 +114,6 @@ PreparedRun::MedianRun PreparedRun::record_median(std::span<const CompletedRun> 
   RunResult result = execute_flow(setup_, run.variant(), kMedianOfFlow, record, control);
   if (result.verdict != Verdict::kOk) return {};
   run.jobs = std::move(result.jobs);
-  if (stretched_) {
-    const std::unique_ptr<NodeVariation> variation = member_variation(*stretched_, member);
-    RunRecorder::Run stretched = recorder_->next_run();
-    execute_flow(*stretched_, {.variation = variation.get(), .nics = run.nics}, kStretchedMedianOfFlow, stretched,
-                 control);
-  }
   return run;
 }
 
@@ -132,9 +126,9 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
   const auto reference = std::ranges::find(runs, Fidelity::kReference, &CompletedRun::fidelity);
   const bool has_reference = reference != runs.end() && reference->result.verdict == Verdict::kOk;
   if (const uint32_t members = ensemble_members(setup_); members > 0 && has_reference) {
-    const Ensemble ensemble = setup_.config.simulation.ensemble
-                                  ? run_ensemble(setup_, members, threads, control, machines_)
-                                  : run_affordable_ensemble(setup_, kAutoWork, threads, control, machines_);
+    const bool is_told = setup_.config.simulation.ensemble.has_value();
+    const Ensemble ensemble = is_told ? run_ensemble(setup_, members, threads, control, machines_)
+                                      : run_affordable_ensemble(setup_, kAutoWork, threads, control, machines_);
     recorder_->ensemble(ensemble.completions);
     recorder_->ensemble_ranks(ensemble.per_rank);
     recorder_->ensemble_operations(ensemble.operations);
@@ -142,6 +136,13 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
     members_known = ensemble.members.size(), members_planned = ensemble.planned;
     if (machines_ != nullptr) end_ensemble(*machines_);
     if (!control.interrupted.load()) median = record_median(runs, ensemble, control);
+    // A median is compared with a median: that of a run over the job's own network, as such a run would have it.
+    if (stretched_ && !ensemble.completions.empty() && !control.interrupted.load()) {
+      const Ensemble own = is_told ? run_ensemble(*stretched_, members, threads, control)
+                                   : run_affordable_ensemble(*stretched_, kAutoWork, threads, control);
+      if (!control.interrupted.load()) recorder_->ensemble_stretched(own.completions);
+      if (!error) error = own.error;
+    }
   } else if (machines_ != nullptr) {
     end_ensemble(*machines_);
   }

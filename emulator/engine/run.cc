@@ -203,14 +203,15 @@ class Loop {
 
   /// Ends the run when nothing moves any more or time is up, and returns whether it goes on.
   bool goes_on(Watchdog& watchdog, Time now, Time next, Duration allowed, Time deadline, const Clock& clock) {
+    // Also of the last turn, however the run ends.
+    const bool stands_still = watchdog.stands_still(now, clock.runs_by_itself() ? now : next);
+    team_.note_progress(number_, watchdog.last_progress());
     // The background goes on for ever, and none of the ranks waits for it.
     const bool is_over = next == Time::never() || (background_ != nullptr && engine_.awaits_nothing());
     if (is_over && !clock.runs_by_itself()) {
       team_.end(Verdict::kStalled, "nothing is left to happen, yet not every rank has finished");
       return false;
     }
-    const bool stands_still = watchdog.stands_still(now);
-    team_.note_progress(number_, watchdog.last_progress());
     if (stands_still && now - team_.last_progress() > watchdog.timeout()) {
       team_.end(Verdict::kStalled, fmt::format("no progress for {:g} s", (now - team_.last_progress()).ps / 1e12));
       return false;

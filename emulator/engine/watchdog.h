@@ -13,6 +13,8 @@ namespace rankwire {
 /// A worker stands still when for longer than `timeout` nothing has computed, no node and no message has been
 /// completed, and nothing has arrived. A long message that is on its way is progress; frames that are sent and never
 /// arrive, and those whose arrival changes nothing, as in a round of NAKs and what is sent again for them, are not.
+/// What has arrived is looked at every `kLook`th of `timeout`, and is progress of when the transport last moved
+/// anything before: exact where nothing moves any more, else not later than the true time by more than that.
 /// Where a transport has traffic of others, too, arrivals may be theirs: they count while messages of the engine are
 /// under way, and for no longer than `kTrusted` timeouts. Used by the worker's thread alone; engine and transport
 /// outlive it.
@@ -20,6 +22,7 @@ class Watchdog {
  public:
   enum class Arrivals : uint8_t { kOfEngine, kOfOthersToo };
   static constexpr int64_t kTrusted = 6;  ///< a message of the engine is at worst so many timeouts long
+  static constexpr int64_t kLook = 1'024;
 
   Watchdog(const Engine& engine, const Transport& transport, Duration timeout, Time now,
            Arrivals arrivals = Arrivals::kOfEngine)
@@ -29,18 +32,22 @@ class Watchdog {
         arrivals_(arrivals),
         last_progress_(now),
         last_completion_(now),
-        last_look_(now) {}
+        last_look_(now),
+        last_move_(now),
+        moved_(transport.activity()) {}
 
-  /// To be asked after every turn of the loop.
-  bool stands_still(Time now) noexcept {
+  /// To be asked after every turn of the loop. `next`: the next one is known not to be before.
+  bool stands_still(Time now, Time next = Time()) noexcept {
+    if (const uint64_t moved = transport_.activity(); moved != moved_) moved_ = moved, last_move_ = now;
+    // Collecting the counters every turn would slow down every turn. Before a clock jumps they are, so that what has
+    // arrived by now is told from what will.
+    if (std::max(now, next) - last_look_ > Duration(timeout_.ps / kLook)) look(now);
     const uint64_t completed = engine_.progress();
     if (completed != completed_ || engine_.next_event() != Time::never()) {
       completed_ = completed;
       last_progress_ = last_completion_ = now;
       return false;
     }
-    // Collecting the counters every turn would slow down every turn.
-    if (now - last_look_ > Duration(timeout_.ps / 8)) look(now);
     return now - last_progress_ > timeout_;
   }
   /// It stands still until now because somebody wants it to.
@@ -54,7 +61,7 @@ class Watchdog {
     const uint64_t arrived = arrivals();
     const bool counts = arrivals_ == Arrivals::kOfEngine || (engine_.communication().counters().under_way() &&
                                                              now - last_completion_ < timeout_ * kTrusted);
-    if (arrived > arrived_ && counts) last_progress_ = now;
+    if (arrived > arrived_ && counts) last_progress_ = std::max(last_progress_, last_move_);
     arrived_ = std::max(arrived, arrived_);
   }
   /// All activity but sending and what arrived in vain.
@@ -70,6 +77,8 @@ class Watchdog {
   const Duration timeout_;
   const Arrivals arrivals_;
   Time last_progress_, last_completion_, last_look_;
+  Time last_move_;  // of anything, sending too
+  uint64_t moved_;  // the transport's activity then
   uint64_t completed_ = 0;
   uint64_t arrived_ = 0;  // the most when looked
 };

@@ -43,6 +43,8 @@ class Reader {
     const Tree* node = visit(key);
     if (node == nullptr) return;
     values.clear();
+    if (node->kind == Tree::Kind::kMap)
+      fail_at(node->origin, "{}: must be a list of values, as in [a, b], or a single value", path(key));
     if (node->kind != Tree::Kind::kList) {
       values.push_back(parse(*node, path(key), syntax));
       return;

@@ -87,6 +87,14 @@ std::vector<Duration> RunReader::ensemble() const {
   return completions;
 }
 
+std::vector<Duration> RunReader::ensemble_stretched() const {
+  std::vector<Duration> completions;
+  if (!has_table("ensemble_stretched")) return completions;
+  Statement rows = database_.prepare("SELECT completion_ps FROM ensemble_stretched ORDER BY completion_ps");
+  while (rows.step()) completions.push_back(duration(rows, 0));
+  return completions;
+}
+
 std::vector<std::vector<Duration>> RunReader::ensemble_ranks() const {
   std::vector<std::vector<Duration>> ranks;
   if (!has_table("ensemble_ranks")) return ranks;

@@ -112,6 +112,8 @@ class RunReader {
   /// Completion times of the ensemble of the reference, shortest first. Empty where there is none, or in a record of a
   /// version of rankwire without it.
   std::vector<Duration> ensemble() const;
+  /// The same over the job's own network, where a device that cannot be stretched is on the wires. Empty likewise.
+  std::vector<Duration> ensemble_stretched() const;
   /// By RankId: completion times of the rank in each member. Empty likewise.
   std::vector<std::vector<Duration>> ensemble_ranks() const;
   /// What its members say of operations, member by member. Empty likewise.

@@ -69,6 +69,10 @@ void RunRecorder::ensemble(std::span<const Duration> completions) {
   writer_->store([&](RunStore& store) { store.ensemble(completions); });
 }
 
+void RunRecorder::ensemble_stretched(std::span<const Duration> completions) {
+  writer_->store([&](RunStore& store) { store.ensemble_stretched(completions); });
+}
+
 void RunRecorder::ensemble_ranks(std::span<const std::vector<Duration>> members) {
   writer_->store([&](RunStore& store) { store.ensemble_ranks(members); });
 }

@@ -151,8 +151,6 @@ struct Repetition {
 /// where the first is far from it.
 inline constexpr const char* kFlowModel = "flow";
 inline constexpr const char* kMedianOfFlow = "flow, median";
-/// The same over the network that the configuration describes, where a device that cannot be stretched is on the wires.
-inline constexpr const char* kStretchedMedianOfFlow = "flow, median, stretched";
 
 struct RunStart {
   Fidelity fidelity = Fidelity::kEmulated;

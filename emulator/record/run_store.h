@@ -35,6 +35,7 @@ class RunStore {
   /// `end` writes what became of them, in their order.
   void limits(std::span<const LimitInfo> limits);
   void ensemble(std::span<const Duration> completions);
+  void ensemble_stretched(std::span<const Duration> completions);
   void ensemble_ranks(std::span<const std::vector<Duration>> members);
   void ensemble_operations(std::span<const EnsembleOperation> rows);
   void what_if(std::span<const WhatIfRow> rows);

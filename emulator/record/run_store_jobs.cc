@@ -44,6 +44,13 @@ void RunStore::ensemble(std::span<const Duration> completions) {
     insert.bind(uint64_t{member}, completions[member]).execute();
 }
 
+void RunStore::ensemble_stretched(std::span<const Duration> completions) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO ensemble_stretched VALUES(?,?)");
+  for (size_t member = 0; member < completions.size(); ++member)
+    insert.bind(uint64_t{member}, completions[member]).execute();
+}
+
 void RunStore::ensemble_ranks(std::span<const std::vector<Duration>> members) {
   if (members.empty()) return;
   open();

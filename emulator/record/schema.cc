@@ -26,6 +26,7 @@ CREATE TABLE job_spans(
   run INTEGER NOT NULL, job INTEGER NOT NULL, begin_ps INTEGER, end_ps INTEGER, PRIMARY KEY(run, job)) WITHOUT ROWID;
 CREATE TABLE what_if(kind TEXT NOT NULL, name TEXT NOT NULL, completion_ps INTEGER NOT NULL);
 CREATE TABLE ensemble(member INTEGER PRIMARY KEY, completion_ps INTEGER NOT NULL);
+CREATE TABLE ensemble_stretched(member INTEGER PRIMARY KEY, completion_ps INTEGER NOT NULL);
 CREATE TABLE ensemble_ranks(
   rank INTEGER NOT NULL, member INTEGER NOT NULL, completion_ps INTEGER NOT NULL,
   PRIMARY KEY(rank, member)) WITHOUT ROWID;

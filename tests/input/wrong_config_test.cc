@@ -663,6 +663,8 @@ const Mistake kMistakes[] = {
      "modelled"},
     {"HybridWithAnUnknownHost", "GOODhybrid:\n  wired: [1, 4]\n",
      ":4: hybrid.wired[1]: there is no host 4; there are hosts 0 .. 3"},
+    {"HybridWithAMapOfHosts", "GOODhybrid: {wired: {a: 1}}\n",
+     ":3: hybrid.wired: must be a list of values, as in [a, b], or a single value"},
     {"HybridWithAHostTwice", "GOODhybrid: {wired: [1, 0, 1]}\n", ":3: hybrid.wired[2]: names host 1 twice"},
     {"HybridPortsOfUncountedHosts", "GOODhybrid: {wired: 0, rate: 1Gbps}\n",
      ":3: hybrid.rate: needs 'hosts.count', to know of how many hosts ports are to be made"},

@@ -1,6 +1,9 @@
 """A job of which only some ranks are on wires: exact where all are or none, and how far off it is between."""
 
+import contextlib
 import json
+import re
+import sqlite3
 import unittest
 
 import chakra
@@ -165,6 +168,43 @@ class Hybrid(RankwireTest):
         self.assertEqual((stall["class"], stall["culprit"]), ("dead_peer", 1), stall["text"])
         # Everybody waits for it in the end, and most of them are on no wire.
         self.assertEqual(stall["ranks_behind"], HOSTS - 1, stall["text"])
+
+    def test_the_documented_example_runs(self):
+        document = (SOURCE / "docs/hybrid.md").read_text(encoding="utf-8")
+        (text,) = re.findall(r"```yaml\n(.*?)```", document, re.DOTALL)
+        path = self.folder / "documented.yaml"
+        path.write_text(text, encoding="utf-8")
+        process = rankwire("check", path, "--json", "--no-measure")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        hybrid = json.loads(process.stdout)["hybrid"]
+        self.assertEqual((hybrid["hosts"], hybrid["ports"]), ([0, 1], [f"p{i}" for i in range(8)]))
+        small = ("hidden=64", "sequence=16", "vocabulary=64", "micro_batches=1")
+        changes = [word for key in small for word in ("--set", f"workload.generate.{key}")]
+        run = self.call("simulate", path, "--twin", *changes, "--set", "simulation.fidelity=flow", "--set",
+                        "simulation.ensemble=off")
+        self.assertEqual((run.summary["ranks"], run.summary["hybrid"]["hosts"]), (1024, [0, 1]))
+        self.assertGreater(run.transport["data_packets_tx"], 0)
+
+    def test_a_run_that_stands_still_did_so_when_the_reference_did(self):
+        # A cable of the modelled network goes for ever. The queues of the embedded fabric are looked at all the same, so
+        # that something happens until `run.stall_timeout` is over.
+        failures = [{"a": "p2", "down": "1ms"}]
+        changes = {"fabric": {"topology": "leaf_spine", "leaves": 2, "spines": 2, "failures": failures},
+                   "record": {"fabric_interval": "1ms"}, "run": {"stall_timeout": "2s"},
+                   "simulation": {"fidelity": "flow"}}
+        for wired in (0, 2):
+            run = self.call("simulate", job(wired, **changes), "--twin", out=f"wired_{wired}", status=FAILED)
+            (reference,) = run.summary["models"]
+            self.assertEqual((run.summary["verdict"], reference["verdict"]), ("stalled", "stalled"))
+            with contextlib.closing(sqlite3.connect(run.folder / "run.sqlite")) as record:
+                known = max(record.execute("SELECT MAX(delivered_ps), MAX(acked_ps) FROM messages WHERE run = 1").fetchone())
+            last = run.summary["stall"]["last_progress_ps"]
+            self.assertLessEqual(known, last)
+            # What is on wires may go on for as long as part of a message is under way: 1/1,024 of 2 s in doubt.
+            self.assertLess(last - known, 2e12 / 1024)
+            if wired == 0:
+                self.assertEqual(last, known)
+                self.assertEqual(run.summary["emulated"]["completion_time_ps"], reference["completion_time_ps"])
 
     def test_where_nothing_is_on_wires(self):
         path = self.configuration(job(0))
