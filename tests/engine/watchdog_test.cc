@@ -66,8 +66,8 @@ TEST(Watchdog, OneNewPacketAmongThemIs) {
   EXPECT_FALSE(stands_still_while([](TransportCounters& c) { c.packets_rx += 3, c.duplicate_packets += 2; }));
 }
 
-/// Of an engine that waits for ever: in a turn a millisecond ten packets arrive, then there is one a second, which sends
-/// something if `is_sending`.
+/// Of an engine that waits for ever: in a turn a millisecond ten packets arrive, then there is one a second, which
+/// sends something if `is_sending`.
 Time last_progress(bool is_sending) {
   testing::Bench bench(testing::all_reduce_of_three(3'000));
   CountingTransport transport;
