@@ -13,11 +13,11 @@ namespace rankwire {
 /// A worker stands still when for longer than `timeout` nothing has computed, no node and no message has been
 /// completed, and nothing has arrived. A long message that is on its way is progress; frames that are sent and never
 /// arrive, and those whose arrival changes nothing, as in a round of NAKs and what is sent again for them, are not.
-/// What has arrived is looked at every `kLook`th of `timeout`, and is progress of when the transport last moved
-/// anything before: exact where nothing moves any more, else not later than the true time by more than that.
-/// Where a transport has traffic of others, too, arrivals may be theirs: they count while messages of the engine are
-/// under way, and for no longer than `kTrusted` timeouts. Used by the worker's thread alone; engine and transport
-/// outlive it.
+/// What has arrived is looked at every `kLook`th of `timeout`, and when nothing has moved for a 16th of that, and is
+/// progress of when the transport last moved anything before: exact where nothing else moves for so long, else not
+/// later than the true time by more than the `kLook`th. Where a transport has traffic of others, too, arrivals may be
+/// theirs: they count while messages of the engine are under way, and for no longer than `kTrusted` timeouts. Used by
+/// the worker's thread alone; engine and transport outlive it.
 class Watchdog {
  public:
   enum class Arrivals : uint8_t { kOfEngine, kOfOthersToo };
@@ -41,7 +41,9 @@ class Watchdog {
     if (const uint64_t moved = transport_.activity(); moved != moved_) moved_ = moved, last_move_ = now;
     // Collecting the counters every turn would slow down every turn. Before a clock jumps they are, so that what has
     // arrived by now is told from what will.
-    if (std::max(now, next) - last_look_ > Duration(timeout_.ps / kLook)) look(now);
+    const Time until = std::max(now, next);
+    const Duration most(timeout_.ps / kLook);
+    if (until - last_look_ > most || (looked_ != moved_ && until - last_move_ > Duration(most.ps / 16))) look(now);
     const uint64_t completed = engine_.progress();
     if (completed != completed_ || engine_.next_event() != Time::never()) {
       completed_ = completed;
@@ -57,7 +59,7 @@ class Watchdog {
 
  private:
   void look(Time now) noexcept {
-    last_look_ = now;
+    last_look_ = now, looked_ = moved_;
     const uint64_t arrived = arrivals();
     const bool counts = arrivals_ == Arrivals::kOfEngine || (engine_.communication().counters().under_way() &&
                                                              now - last_completion_ < timeout_ * kTrusted);
@@ -77,8 +79,9 @@ class Watchdog {
   const Duration timeout_;
   const Arrivals arrivals_;
   Time last_progress_, last_completion_, last_look_;
-  Time last_move_;  // of anything, sending too
-  uint64_t moved_;  // the transport's activity then
+  Time last_move_;       // of anything, sending too
+  uint64_t moved_;       // the transport's activity then
+  uint64_t looked_ = 0;  // the same when looked
   uint64_t completed_ = 0;
   uint64_t arrived_ = 0;  // the most when looked
 };

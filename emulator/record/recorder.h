@@ -96,8 +96,8 @@ class RunRecorder {
   void jobs_alone(std::span<const JobAlone> jobs);
   /// Once: completion times of the ensemble of the reference.
   void ensemble(std::span<const Duration> completions);
-  /// Once: the same over the network that the configuration describes, where a device that cannot be stretched is on the
-  /// wires.
+  /// Once: the same over the network that the configuration describes, where a device that cannot be stretched is on
+  /// the wires.
   void ensemble_stretched(std::span<const Duration> completions);
   /// Once: completion times of ranks, by RankId, member by member.
   void ensemble_ranks(std::span<const std::vector<Duration>> members);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/engine/bench.h"
 
 namespace rankwire {
@@ -66,28 +68,32 @@ TEST(Watchdog, OneNewPacketAmongThemIs) {
   EXPECT_FALSE(stands_still_while([](TransportCounters& c) { c.packets_rx += 3, c.duplicate_packets += 2; }));
 }
 
-/// Of an engine that waits for ever: in a turn a millisecond ten packets arrive, then there is one a second, which sends
-/// something if `is_sending`.
-Time last_progress(bool is_sending) {
+/// Of an engine that waits for ever: in a turn a millisecond ten packets arrive, then there is one every `later`, each
+/// second of which sends something if `is_sending`.
+Time last_progress(Duration later, bool is_sending) {
   testing::Bench bench(testing::all_reduce_of_three(3'000));
   CountingTransport transport;
   bench.engine.advance(Time());
   Watchdog watchdog(bench.engine, transport, seconds(5), Time());
-  const auto at = [](int turn) { return Time() + (turn <= 10 ? milliseconds(turn) : seconds(turn - 10)); };
-  for (int turn = 0; turn < 20 && !watchdog.stands_still(at(turn), at(turn + 1)); ++turn) {
+  const auto at = [&](int turn) { return Time() + milliseconds(std::min(turn, 10)) + later * std::max(turn - 10, 0); };
+  for (int turn = 0; turn < 30 && !watchdog.stands_still(at(turn), at(turn + 1)); ++turn) {
     if (turn < 10) ++transport.counted.packets_rx;
-    if (turn >= 10 && is_sending) ++transport.counted.packets_tx;
+    if (turn >= 10 && turn % 2 == 0 && is_sending) ++transport.counted.packets_tx;
   }
   return watchdog.last_progress();
 }
 
 // The tenth is counted behind the turn at 9 ms, and so seen in that at 10 ms, however long after that somebody looks.
 TEST(Watchdog, KnowsWhenItWas) {
-  EXPECT_EQ(last_progress(false), Time() + milliseconds(10));
+  EXPECT_EQ(last_progress(seconds(1), false), Time() + milliseconds(10));
 }
 
 TEST(Watchdog, TellsItFromWhatIsSentLongAfter) {
-  EXPECT_EQ(last_progress(true), Time() + milliseconds(10));
+  EXPECT_EQ(last_progress(seconds(1), true), Time() + milliseconds(10));
+}
+
+TEST(Watchdog, TellsItFromWhatIsSentSoonAfter) {
+  EXPECT_EQ(last_progress(milliseconds(1), true), Time() + milliseconds(10));
 }
 
 }  // namespace

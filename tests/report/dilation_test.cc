@@ -11,13 +11,13 @@ namespace {
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
-struct Times {
+struct DilatedTimes {
   std::vector<Duration> on_wires, stretched;  ///< of the ensembles
   std::vector<Duration> twin = {};            ///< over what is on the wires and over the job's own network
 };
 
 /// Single runs of flow took 100 us and 120 us, whatever the ensembles say.
-RunReader record_of_times(const std::filesystem::path& folder, const Times& times) {
+RunReader dilated_record(const std::filesystem::path& folder, const DilatedTimes& times) {
   {
     RunRecorder recorder(folder);
     testing::begin_sample(recorder, R"({"dilation":{"factor":8}})");
@@ -40,7 +40,7 @@ const std::vector kOnWires = {microseconds(99), microseconds(100), microseconds(
 TEST(DilationReport, ComparesMediansWithinTheSpreadsOfBoth) {
   const TemporaryFolder folder;
   const RunReader record =
-      record_of_times(folder.path(), {kOnWires, {microseconds(104), microseconds(106), microseconds(108)}});
+      dilated_record(folder.path(), {kOnWires, {microseconds(104), microseconds(106), microseconds(108)}});
   EXPECT_EQ(dilation_json(record), nlohmann::ordered_json::parse(R"({"factor": 8, "predictions": [{"model": "flow",
     "on_wires_ps": 100000000, "stretched_ps": 106000000, "difference": 0.06, "difference_low": 0.02,
     "difference_high": 0.09, "runs_on_wires": 3, "runs_stretched": 3}], "decided_by": "flow", "matters": true})"));
@@ -53,7 +53,7 @@ TEST(DilationReport, ComparesMediansWithinTheSpreadsOfBoth) {
 TEST(DilationReport, WhatIsWithinTheSpreadsDoesNotMatter) {
   const TemporaryFolder folder;
   const RunReader record =
-      record_of_times(folder.path(), {kOnWires, {microseconds(101), microseconds(102), microseconds(103)}});
+      dilated_record(folder.path(), {kOnWires, {microseconds(101), microseconds(102), microseconds(103)}});
   const nlohmann::ordered_json json = dilation_json(record);
   EXPECT_EQ(json["predictions"][0]["difference"], 0.02);
   EXPECT_EQ(json["predictions"][0]["difference_low"], -0.01);
@@ -63,9 +63,9 @@ TEST(DilationReport, WhatIsWithinTheSpreadsDoesNotMatter) {
 
 TEST(DilationReport, TheTwinDecides) {
   const TemporaryFolder folder;
-  const RunReader record = record_of_times(folder.path(), {kOnWires,
-                                                           {microseconds(104), microseconds(106), microseconds(108)},
-                                                           {microseconds(1'000), microseconds(1'004)}});
+  const RunReader record = dilated_record(folder.path(), {kOnWires,
+                                                          {microseconds(104), microseconds(106), microseconds(108)},
+                                                          {microseconds(1'000), microseconds(1'004)}});
   const nlohmann::ordered_json json = dilation_json(record);
   EXPECT_EQ(json["predictions"][1],
             nlohmann::ordered_json::parse(R"({"model": "twin", "on_wires_ps": 1000000000, "stretched_ps": 1004000000,
@@ -78,7 +78,7 @@ TEST(DilationReport, TheTwinDecides) {
 // One median alone is compared with nothing.
 TEST(DilationReport, WithoutBothBandsItIsOfSingleRuns) {
   const TemporaryFolder folder;
-  const nlohmann::ordered_json json = dilation_json(record_of_times(folder.path(), {kOnWires, {}}));
+  const nlohmann::ordered_json json = dilation_json(dilated_record(folder.path(), {kOnWires, {}}));
   EXPECT_EQ(json["predictions"], nlohmann::ordered_json::parse(R"([{"model": "flow", "on_wires_ps": 100000000,
     "stretched_ps": 120000000, "difference": 0.2, "difference_low": null, "difference_high": null, "runs_on_wires": 1,
     "runs_stretched": 1}])"));
