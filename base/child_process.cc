@@ -29,6 +29,13 @@ namespace {
   _exit(127);
 }
 
+/// What this process ignores a program would ignore as well, and a shell has what it starts with `&` ignore SIGINT: who
+/// then asks the child to end by it would ask in vain. As it is only for SIGHUP, which nohup has ignored on purpose.
+void heed_signals() {
+  for (const int number : {SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2, SIGCHLD, SIGALRM})
+    ::signal(number, SIG_DFL);
+}
+
 /// Becomes the program. Between fork and here nothing is called that is not safe then (signal-safety(7), and execvp).
 [[noreturn]] void become(char* const* arguments, const char* output, pid_t parent, int pipe) {
   // A parent that is killed can end nothing, and what it has started must not go on sending.
@@ -39,6 +46,7 @@ namespace {
     if (file < 0 || dup2(file, STDOUT_FILENO) < 0 || dup2(file, STDERR_FILENO) < 0 || setpgid(0, 0) != 0)
       fail_to_start(pipe);
     // Those that this process waits for, and so has blocked, are to end the child.
+    heed_signals();
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -18,8 +18,8 @@ class ChildProcess {
  public:
   /// Starts the program `command[0]`, which is looked for in PATH unless it has a slash. With `output` its standard
   /// output and error replace that file, and it has a process group of its own, so that Ctrl-C at the terminal reaches
-  /// this process alone, which tells it once, and no signal is blocked in it; otherwise output and group are those of
-  /// this process. Throws Error(kRun) when it cannot be started.
+  /// this process alone, which tells it once, and no signal is blocked in it or, but for SIGHUP, ignored; otherwise
+  /// output, group and what is ignored are those of this process. Throws Error(kRun) when it cannot be started.
   explicit ChildProcess(const std::vector<std::string>& command, const std::filesystem::path& output = {});
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept;

@@ -26,7 +26,10 @@ std::string read_token(const std::string& path) {
   if (path.empty()) return {};
   std::ifstream file(path);
   std::string token;
-  if (!std::getline(file, token)) fail_input("--token: {}: cannot be read, or its first line is empty", path);
+  const bool is_read = static_cast<bool>(std::getline(file, token));
+  // No header of HTTP has blanks at its end, so that a token with one, or of a file from Windows, could not be sent.
+  token.erase(token.find_last_not_of(" \t\r") + 1);
+  if (!is_read || token.empty()) fail_input("--token: {}: cannot be read, or its first line is empty", path);
   if (token.size() < kShortest) fail_input("--token: {}: a token has {} characters at least", path, kShortest);
   return token;
 }

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "emulator/grpc/model.h"
 #include "emulator/live/http_server.h"
+#include "emulator/serve/authorization.h"
 #include "emulator/serve/request_rate.h"
 #include "emulator/serve/serve_error.h"
 #include "emulator/serve/serve_json.h"
@@ -193,11 +194,10 @@ class Openapi final : public GrpcServer, private grpc::CallbackGenericService {
   }
 
   void admit(const grpc::GenericCallbackServerContext& context) {
-    constexpr std::string_view kBearer = "Bearer ";
     const auto given = context.client_metadata().find("authorization");
-    const std::string_view text =
-        given == context.client_metadata().end() ? "" : std::string_view(given->second.data(), given->second.size());
-    if (!token_.empty() && !(text.starts_with(kBearer) && equal_secrets(text.substr(kBearer.size()), token_)))
+    const std::string text =
+        given == context.client_metadata().end() ? "" : std::string(given->second.data(), given->second.size());
+    if (!token_.empty() && !equal_secrets(with_known_scheme(text), "Bearer " + token_))
       throw ServeError(401, "the token is missing or wrong: metadata 'authorization: Bearer TOKEN'");
     if (!rate_.take()) throw ServeError(429, "too many requests a second (--rate)");
   }

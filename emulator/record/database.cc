@@ -1,6 +1,11 @@
 #include "emulator/record/database.h"
 
+#include <fmt/format.h>
 #include <sqlite3.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
 
 #include "base/printable.h"
 #include "base/utf8.h"
@@ -8,10 +13,20 @@
 namespace rankwire {
 namespace {
 
+/// A file that cannot grow is "full" to SQLite or, where it is one of those beside the database, an I/O error.
+bool is_out_of_space(int status, sqlite3* database) {
+  return (status & 0xFF) == SQLITE_FULL ||
+         ((status & 0xFF) == SQLITE_IOERR && sqlite3_system_errno(database) == ENOSPC);
+}
+
 void check(int status, sqlite3* database) {
   if (status == SQLITE_OK) return;
   const ErrorKind kind = sqlite3_db_readonly(database, "main") == 1 ? ErrorKind::kInput : ErrorKind::kRun;
-  throw Error(kind, fmt::format("{}: {}", sqlite3_db_filename(database, "main"), sqlite3_errmsg(database)));
+  const std::string why = sqlite3_errmsg(database);
+  throw Error(kind, fmt::format("{}: {}", sqlite3_db_filename(database, "main"),
+                                is_out_of_space(status, database)
+                                    ? fmt::format("cannot be written: {} ({})", std::strerror(ENOSPC), why)
+                                    : why));
 }
 
 }  // namespace
@@ -107,6 +122,10 @@ Database::Database(const std::filesystem::path& file, Access access) {
 
 void Database::execute(const std::string& sql) {
   check(sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr), connection_.get());
+}
+
+bool Database::in_transaction() const {
+  return sqlite3_get_autocommit(connection_.get()) == 0;
 }
 
 int64_t Database::integer(std::string_view sql) const {

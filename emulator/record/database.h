@@ -82,6 +82,8 @@ class Database {
   /// Runs statements separated by semicolons and ignores their rows.
   void execute(const std::string& sql);
   Statement prepare(std::string_view sql) const { return Statement(connection_.get(), sql); }
+  /// Whether one was begun and has not ended, as it does also when the disk is full.
+  bool in_transaction() const;
   /// The first column of the first row of a query that has one.
   int64_t integer(std::string_view sql) const;
   int64_t last_row() const;

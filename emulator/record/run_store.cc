@@ -3,13 +3,22 @@
 #include <fmt/chrono.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
+#include "base/error.h"
 #include "base/transport_counters.h"
 #include "emulator/record/schema.h"
 
 namespace rankwire {
 namespace {
+
+constexpr uintmax_t kLittle = 1 << 20;  // bytes that SQLite may have asked for at once, and more
 
 Database created(const std::filesystem::path& file) {
   Database database(file, Database::Access::kCreate);
@@ -63,7 +72,8 @@ const char* to_string(Path path) {
 }
 
 RunStore::RunStore(const std::filesystem::path& file)
-    : database_(created(file)),
+    : file_(file),
+      database_(created(file)),
       insert_operation_(database_.prepare("INSERT INTO operations VALUES(?,?,?,?,?,?)")),
       insert_cause_(database_.prepare("INSERT INTO operation_causes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)")),
       insert_message_(database_.prepare("INSERT INTO messages VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")) {}
@@ -75,9 +85,16 @@ void RunStore::open() {
 }
 
 void RunStore::commit() {
-  if (!open_) return;
+  if (!std::exchange(open_, false)) return;
+  // SQLite ends a transaction by itself when the disk is full or fails, which was told then, but perhaps to somebody
+  // who goes on.
+  if (!database_.in_transaction()) {
+    std::error_code unknown;
+    const std::filesystem::space_info space = std::filesystem::space(file_, unknown);
+    fail_run("{}: nothing since the last commit is kept, because writing it failed: {}", file_.string(),
+             !unknown && space.available < kLittle ? std::strerror(ENOSPC) : std::strerror(EIO));
+  }
   database_.execute("COMMIT");
-  open_ = false;
 }
 
 void RunStore::finish() {

@@ -106,6 +106,7 @@ class RunStore {
   void join_latencies(uint32_t run);
   void insert_storm(uint32_t run, const StormRow& storm);
 
+  const std::filesystem::path file_;
   Database database_;
   Statement insert_operation_, insert_cause_, insert_message_;
   bool open_ = false;

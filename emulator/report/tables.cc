@@ -117,7 +117,7 @@ FlowsCsv::FlowsCsv(const std::filesystem::path& file) : out_(file) {
   out_ << "fidelity,connection,job,group,source,destination,channel,path,control,member,source_qp,destination_qp,"
           "messages,bytes,packets,retransmitted,naks,rnr_naks,timeouts,marks,completed,p50_ps,p95_ps,p99_ps,p999_ps,"
           "max_ps"
-       << cause_columns() << rdma_columns() << ",arrived,acks_tx,naks_tx,acks_rx\n";
+       << cause_columns() << rdma_columns() << ",arrived,acks_tx,naks_tx,acks_rx,unacknowledged\n";
 }
 
 void FlowsCsv::add(const RecordedRun& run, const RecordedFlow& row) {
@@ -137,10 +137,11 @@ void FlowsCsv::add(const RecordedRun& run, const RecordedFlow& row) {
   fmt::format_to(end, "{}{},{}", cause_fields(n.causes), rdma_fields(n.source_end + n.destination_end),
                  n.arrived ? fmt::to_string(*n.arrived) : "");
   if (n.answers) {
-    fmt::format_to(end, ",{},{},{}\n", n.answers->acks_tx, n.answers->naks_tx, n.answers->acks_rx);
+    fmt::format_to(end, ",{},{},{}", n.answers->acks_tx, n.answers->naks_tx, n.answers->acks_rx);
   } else {
-    fmt::format_to(end, ",,,\n");
+    fmt::format_to(end, ",,,");
   }
+  fmt::format_to(end, ",{}\n", n.arrived ? fmt::to_string(n.unacknowledged) : "");
   if (buffer_.size() > kFlushAt) flush();
 }
 

@@ -134,7 +134,7 @@ void JsonReader::skip(const char* field) {
 
 void JsonReader::end() {
   for (const auto& [field, value] : value_->items()) {
-    const bool is_empty = value.is_null() || (value.is_array() && value.empty());
+    const bool is_empty = value.is_array() && value.empty();
     if (!is_empty && std::find(read_.begin(), read_.end(), field) == read_.end()) fail(field, "is not served");
   }
 }

@@ -53,7 +53,8 @@ class JsonReader {
   /// What is wrong from here on goes there; objects that were taken from it before are not concerned.
   void report_to(RequestErrors& errors) { errors_ = &errors; }
   void fail(std::string_view field, std::string_view why);
-  /// Refuses every field that was not read.
+  /// Refuses every field that was not read, also those that are null, which in protobuf's JSON stands for a field that
+  /// is not set, but for one that is known. A list of nothing says nothing.
   void end();
 
  private:

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -15,12 +17,16 @@
 #include "base/error.h"
 #include "emulator/serve/client_names.h"
 #include "emulator/serve/digest.h"
+#include "emulator/serve/end_of_run.h"
 #include "emulator/serve/serve_error.h"
 
 namespace rankwire {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// How long a file waits for its run, whatever else needs its room.
+constexpr std::chrono::minutes kAwaited{10};
 
 /// A new file, which goes unless it is moved away.
 struct Upload {
@@ -77,6 +83,7 @@ KeptRuns::KeptRuns(fs::path root, StoreLimits limits) : root_(std::move(root)), 
     ::close(lock_);
     fail_input("--root: {}: another server uses it", root_.string());
   }
+  fs::remove_all(root_ / "trial", error);  // of a server that was killed
   for (const std::string& id : runs()) next_ = std::max<uint64_t>(next_, std::stoull(id.substr(1)) + 1);
 }
 
@@ -84,53 +91,113 @@ KeptRuns::~KeptRuns() {
   ::close(lock_);
 }
 
-bool KeptRuns::keep_file(const std::string& sha256, const Body& body) {
+bool KeptRuns::keep_file(const std::string& sha256, const Body& body, uint64_t announced) {
   if (!is_digest(sha256)) throw ServeError(400, "the name of a file is its SHA-256 in 64 small hexadecimal digits");
   const fs::path kept = root_ / "files" / sha256;
   const bool is_known = fs::exists(kept);
-  uint64_t free = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    const uint64_t taken = used();
-    free = taken < limits_.quota ? limits_.quota - taken : 0;
-  }
-  std::optional<Upload> upload;  // what is known is compared alone, and needs no room
+  uint64_t room = 0;  // what is known is compared alone, and needs none
+  const auto wants = [&](uint64_t bytes) { return std::max(bytes, limits_.quota / 64); };
+  if (!is_known && announced > 0) room = grant(announced, announced);
+  std::optional<Upload> upload;
   if (!is_known) upload.emplace((root_ / "files" / ".upload-XXXXXX").string());
   Sha256 digest;
-  bool has_room = true;
-  const bool whole = body([&](std::string_view piece) {
+  bool is_written = true;
+  const auto write = [&](std::string_view piece) {
     digest.add(piece);
     if (is_known) return true;
-    has_room = piece.size() <= free &&
-               ::write(upload->descriptor, piece.data(), piece.size()) == static_cast<ssize_t>(piece.size());
-    free -= std::min<uint64_t>(free, piece.size());
-    return has_room;
-  });
-  if (!has_room) throw ServeError(507, "there is no room for the file (--quota)");
+    if (piece.size() > room) room += grant(piece.size() - room, wants(piece.size() - room));
+    is_written = ::write(upload->descriptor, piece.data(), piece.size()) == static_cast<ssize_t>(piece.size());
+    room -= piece.size(), granted_ -= piece.size();
+    return is_written;
+  };
+  bool whole = false;
+  try {
+    whole = body(write);
+  } catch (...) {
+    granted_ -= room;
+    throw;
+  }
+  granted_ -= room;
+  if (!is_written) throw ServeError(507, fmt::format("the file cannot be written: {}", std::strerror(errno)));
   if (!whole) throw ServeError(400, "the file did not come whole");
   if (const std::string found = digest.digits(); found != sha256)
     throw ServeError(400, fmt::format("what came has the SHA-256 {}, not {}", found, sha256));
-  if (!is_known) fs::rename(upload->path, kept);
-  return !is_known;
+  const std::lock_guard lock(mutex_);
+  awaited_[sha256] = Clock::now();
+  if (is_known && fs::exists(kept)) return false;
+  if (is_known) throw ServeError(503, "the file went while it was compared, to make room: send it again");
+  fs::rename(upload->path, kept);
+  return true;
 }
 
-std::string KeptRuns::new_run(const std::string& configuration, const std::vector<OtgFile>& files,
-                              const std::vector<std::string>& active) {
+uint64_t KeptRuns::grant(uint64_t least, uint64_t wanted) {
+  const std::lock_guard lock(mutex_);
+  try {
+    make_room(granted_ + wanted, false);
+  } catch (const ServeError&) {
+    if (least == wanted) throw;
+    make_room(granted_ + least, false);
+    wanted = least;
+  }
+  granted_ += wanted;
+  return wanted;
+}
+
+std::vector<KeptRuns::KeptFile> KeptRuns::files() const {
+  std::vector<KeptFile> all;
+  const std::lock_guard lock(mutex_);
+  for (const fs::directory_entry& file : fs::directory_iterator(root_ / "files"))
+    if (const std::string name = file.path().filename().string(); is_digest(name))
+      all.push_back({name, file.file_size(), static_cast<size_t>(file.hard_link_count() - 1)});
+  std::sort(all.begin(), all.end(), [](const KeptFile& a, const KeptFile& b) { return a.sha256 < b.sha256; });
+  return all;
+}
+
+void KeptRuns::remove_file(const std::string& sha256) {
+  const std::lock_guard lock(mutex_);
+  const fs::path file = root_ / "files" / sha256;
+  if (!is_digest(sha256) || !fs::exists(file)) throw ServeError(404, fmt::format("there is no file '{}'", sha256));
+  if (fs::hard_link_count(file) > 1) throw ServeError(409, fmt::format("a run has the file '{}'", sha256));
+  fs::remove(file);
+}
+
+std::string KeptRuns::new_run(const std::string& configuration, const std::vector<OtgFile>& files) {
   const std::lock_guard lock(mutex_);
   check_files(files);
-  make_room(active);
+  for (const OtgFile& file : files) awaited_[file.sha256] = Clock::now();  // none of them makes room
+  make_room(configuration.size() + 1, true);
   const std::string id = id_of(next_++);
-  fill(root_ / "runs" / id, configuration, files);
+  try {
+    fill(root_ / "runs" / id, configuration, files);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(root_ / "runs" / id, ignored);
+    throw;
+  }
+  for (const OtgFile& file : files) awaited_.erase(file.sha256);
+  active_.insert(id);
   return id;
+}
+
+void KeptRuns::has_ended(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  active_.erase(id);
 }
 
 fs::path KeptRuns::new_trial(const std::string& configuration, const std::vector<OtgFile>& files) {
   const std::lock_guard lock(mutex_);
   check_files(files);
+  for (const OtgFile& file : files) awaited_[file.sha256] = Clock::now();
   const fs::path folder = root_ / "trial";
   fs::remove_all(folder);
   fill(folder, configuration, files);
   return folder;
+}
+
+void KeptRuns::end_trial() {
+  const std::lock_guard lock(mutex_);
+  std::error_code ignored;
+  fs::remove_all(root_ / "trial", ignored);
 }
 
 void KeptRuns::check_files(const std::vector<OtgFile>& files) const {
@@ -138,7 +205,7 @@ void KeptRuns::check_files(const std::vector<OtgFile>& files) const {
   for (const OtgFile& file : files) {
     if (!fs::exists(root_ / "files" / file.sha256))
       errors.push_back(fmt::format("ai_workload.files: '{}' ({}) was not uploaded", file.name, file.sha256));
-    if (file.name == "configuration.yaml" || file.name == "log.txt" || file.name == "out")
+    if (file.name == "configuration.yaml" || file.name == "log.txt" || file.name == "out" || file.name == kEndOfRunFile)
       errors.push_back(fmt::format("ai_workload.files: '{}' is a name of the server's own", file.name));
   }
   if (!errors.empty()) throw ServeError(400, errors);
@@ -151,21 +218,57 @@ void KeptRuns::fill(const fs::path& folder, const std::string& configuration, co
   for (const OtgFile& file : files) fs::create_hard_link(root_ / "files" / file.sha256, folder / file.name);
 }
 
-void KeptRuns::make_room(const std::vector<std::string>& active) {
-  std::vector<std::string> known = runs();
-  while (!known.empty() && (known.size() >= limits_.keep || used() >= limits_.quota)) {
-    const auto oldest = std::find_if(known.begin(), known.end(), [&](const std::string& id) {
-      return std::find(active.begin(), active.end(), id) == active.end();
-    });
-    if (oldest == known.end()) break;
-    fs::remove_all(root_ / "runs" / *oldest);
-    known.erase(oldest);
+bool KeptRuns::is_awaited(const std::string& sha256) const {
+  const auto found = awaited_.find(sha256);
+  return found != awaited_.end() && Clock::now() - found->second < kAwaited;
+}
+
+void KeptRuns::make_room(uint64_t bytes, bool of_run) {
+  const std::vector<std::string> known = runs();
+  size_t too_many = of_run && known.size() >= limits_.keep ? known.size() - limits_.keep + 1 : 0;
+  uint64_t taken = used();
+  const auto is_short = [&] { return taken > limits_.quota || limits_.quota - taken < bytes; };
+  if (too_many == 0 && !is_short()) return;
+  std::vector<fs::path> going;
+  const auto go = [&](const fs::path& path, uint64_t size) {
+    going.push_back(path);
+    taken -= std::min(taken, size);
+  };
+  // Files that may go, by inode, and how many links each has left.
+  std::map<ino_t, std::pair<fs::path, struct ::stat>> files;
+  std::vector<const std::pair<fs::path, struct ::stat>*> unused;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root_ / "files")) {
+    struct ::stat file {};
+    const std::string name = entry.path().filename().string();
+    if (!is_digest(name) || is_awaited(name) || ::stat(entry.path().c_str(), &file) != 0) continue;
+    const auto& kept = files[file.st_ino] = {entry.path(), file};
+    if (file.st_nlink == 1) unused.push_back(&kept);
   }
-  if (used() < limits_.quota) return;
-  // Files that no run has any more: one link is left.
-  for (const fs::directory_entry& file : fs::directory_iterator(root_ / "files"))
-    if (file.hard_link_count() == 1) fs::remove(file.path());
-  if (used() >= limits_.quota) throw ServeError(507, "what is kept fills the quota (--quota)");
+  std::sort(unused.begin(), unused.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->second.st_mtim.tv_sec, a->second.st_mtim.tv_nsec) <
+           std::pair(b->second.st_mtim.tv_sec, b->second.st_mtim.tv_nsec);
+  });
+  for (const auto* file : unused)
+    if (is_short()) go(file->first, static_cast<uint64_t>(file->second.st_size));
+  for (const std::string& id : known) {
+    if (too_many == 0 && !is_short()) break;
+    if (active_.contains(id)) continue;
+    too_many -= std::min<size_t>(too_many, 1);
+    go(root_ / "runs" / id, size(id));
+    std::error_code gone;
+    for (const fs::directory_entry& entry : fs::directory_iterator(root_ / "runs" / id, gone)) {
+      struct ::stat link {};
+      if (::lstat(entry.path().c_str(), &link) != 0) continue;
+      const auto file = files.find(link.st_ino);
+      if (file == files.end() || --file->second.second.st_nlink > 1 || !is_short()) continue;
+      go(file->second.first, static_cast<uint64_t>(file->second.second.st_size));
+    }
+  }
+  if (is_short())
+    throw ServeError(507, fmt::format("there is no room (--quota): of {} bytes {} are kept, and what goes on or was "
+                                      "uploaded for a run that is to come has too many of them for {} more",
+                                      limits_.quota, used(), bytes));
+  for (const fs::path& path : going) fs::remove_all(path);
 }
 
 void KeptRuns::remove_run(const std::string& id) {

@@ -1,10 +1,15 @@
 // What a server keeps on disk: files of clients by their SHA-256, and a folder a run.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,22 +36,37 @@ class KeptRuns {
 
   /// What a client sends, piece by piece; false from `sink` ends the reading.
   using Body = std::function<bool(const std::function<bool(std::string_view piece)>& sink)>;
-  /// Keeps what `body` gives, if its digest is `sha256`. Whether it is new. Throws ServeError: 400 for another digest,
-  /// 507 when there is no room for it.
-  bool keep_file(const std::string& sha256, const Body& body);
+  /// Keeps what `body` gives, if its digest is `sha256`. Whether it is new. `announced`: its bytes, 0 if they are not
+  /// known, for which room is made first. Throws ServeError: 400 for another digest, 507 when there is no room for it.
+  bool keep_file(const std::string& sha256, const Body& body, uint64_t announced = 0);
+  struct KeptFile {
+    std::string sha256;
+    uint64_t bytes = 0;
+    size_t runs = 0;  ///< that have it
+  };
+  /// By digest.
+  std::vector<KeptFile> files() const;
+  /// Throws ServeError: 404 unless it is there, 409 while a run has it.
+  void remove_file(const std::string& sha256);
 
-  /// A new folder with the configuration and the files, as "configuration.yaml" and by their names. Makes room first
-  /// where the quota or the number of runs asks for it: of runs that are not `active`. Returns its id. Throws
+  /// A new folder with the configuration and the files, as "configuration.yaml" and by their names, of a run that goes
+  /// on until `has_ended`. Makes room first where the quota or the number of runs asks for it. Returns its id. Throws
   /// ServeError: 400 for a file that was not uploaded, 507 without room.
-  std::string new_run(const std::string& configuration, const std::vector<OtgFile>& files,
-                      const std::vector<std::string>& active);
-  /// The same as a folder that is no run, in place of the one before: to be looked at alone.
+  std::string new_run(const std::string& configuration, const std::vector<OtgFile>& files);
+  /// The run may go when room is needed.
+  void has_ended(const std::string& id);
+  /// The same as `new_run` as a folder that is no run, in place of the one before: to be looked at alone, until
+  /// `end_trial`.
   std::filesystem::path new_trial(const std::string& configuration, const std::vector<OtgFile>& files);
+  void end_trial();
   void remove_run(const std::string& id);
   /// Ids, oldest first.
   std::vector<std::string> runs() const;
   /// Of a run that there is. Throws ServeError 404.
   std::filesystem::path folder(const std::string& id) const;
+
+  /// The same, whether there is one or not: of an id of `new_run`.
+  std::filesystem::path folder_of(const std::string& id) const { return root_ / "runs" / id; }
 
   /// What a run writes to its standard output and error; there need not be such a run.
   std::filesystem::path log(const std::string& id) const;
@@ -66,13 +86,24 @@ class KeptRuns {
   void check_files(const std::vector<OtgFile>& files) const;
   void fill(const std::filesystem::path& folder, const std::string& configuration,
             const std::vector<OtgFile>& files) const;
-  void make_room(const std::vector<std::string>& active);
+  /// For so many bytes, and for a run more where `of_run`: files go that no run has, the oldest first, then runs that
+  /// have ended, the oldest first, with files that only they had. Files that are awaited stay. Nothing goes where that
+  /// is not enough: throws ServeError 507. The lock is held.
+  void make_room(uint64_t bytes, bool of_run);
+  /// Room that an upload may take, and has not yet: at least `least` bytes, if possible `wanted`.
+  uint64_t grant(uint64_t least, uint64_t wanted);
+  /// Whether it came for a run that is about to come. The lock is held.
+  bool is_awaited(const std::string& sha256) const;
 
+  using Clock = std::chrono::steady_clock;
   const std::filesystem::path root_;
   const StoreLimits limits_;
   int lock_ = -1;
   mutable std::mutex mutex_;
   uint64_t next_ = 1;
+  std::set<std::string> active_;                      // runs
+  std::map<std::string, Clock::time_point> awaited_;  // files of which no run was made since they came, or were checked
+  std::atomic<uint64_t> granted_{0};                  // bytes that uploads may write, beside what they have written
 };
 
 }  // namespace rankwire

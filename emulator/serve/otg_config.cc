@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string_view>
@@ -16,6 +17,8 @@ namespace rankwire {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr size_t kMostFlows = 128;  // entries of `background`
 
 /// A peer's queue pair, before it is known where it leads.
 struct QueuePair {
@@ -58,6 +61,9 @@ class ConfigReader {
       for (JsonReader& device : root.objects("devices")) read_device(device);
       if (std::optional<JsonReader> stateful = root.object("stateful_flows")) read_stateful(*stateful);
       if (config_.flows.empty()) root.fail("stateful_flows.rocev2", "no flow is there, nor 'ai_workload'");
+      if (config_.flows.size() > kMostFlows)
+        root.fail("stateful_flows.rocev2",
+                  fmt::format("{} flows; at most {} are served", config_.flows.size(), kMostFlows));
       read_options(root);
     }
     root.end();

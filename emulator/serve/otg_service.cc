@@ -16,7 +16,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::chrono::seconds kToBegin{60}, kToEnd{30};
-constexpr double kBetweenRates = 0.5;  // seconds of a run
 /// How far what a run's page is told may be behind the run, and how long what it captures is on its way to its file.
 constexpr std::chrono::milliseconds kPageIsBehind{500}, kUntilWritten{700};
 constexpr uint64_t kLargestBlock = 32 << 10;  // bytes of a frame that is captured, more than it can be
@@ -51,7 +50,7 @@ OtgService::Plan OtgService::plan(const Json& given) {
 }
 
 bool OtgService::is_under_way() const {
-  return !run_.empty() && queue_.status(run_).state != RunState::kEnded;
+  return queue_.goes_on(run_);
 }
 
 Json OtgService::set_config(const Json& config) {
@@ -110,7 +109,7 @@ Json OtgService::get_config() {
 }
 
 Json OtgService::set_control_state(const Json& state) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   RequestErrors errors;
   JsonReader root(state, "", errors);
   const std::string choice = root.choice("choice", {"traffic", "protocol", "port"}).value_or("");
@@ -124,10 +123,11 @@ Json OtgService::set_control_state(const Json& state) {
   if (!detail && errors.empty())
     root.fail("choice", "'traffic', 'protocol' or 'port' is to be there, and what it says");
   refuse(errors);
-  return choice == "traffic" ? set_traffic(*detail) : choice == "port" ? set_port(*detail) : set_protocol(*detail);
+  if (choice == "port") return set_port(*detail);
+  return choice == "traffic" ? set_traffic(*detail, lock) : set_protocol(*detail, lock);
 }
 
-Json OtgService::set_traffic(JsonReader& traffic) {
+Json OtgService::set_traffic(JsonReader& traffic, std::unique_lock<std::mutex>& lock) {
   RequestErrors errors;
   traffic.report_to(errors);
   traffic.only("choice", "flow_transmit");
@@ -149,16 +149,16 @@ Json OtgService::set_traffic(JsonReader& traffic) {
   traffic.end();
   refuse(errors);
   if (state == "start") {
-    start();
+    start(lock);
   } else if (state == "stop") {
-    stop();
+    stop(lock);
   } else {
     pause(state == "pause");
   }
   return warning("");
 }
 
-Json OtgService::set_protocol(JsonReader& protocol) {
+Json OtgService::set_protocol(JsonReader& protocol, std::unique_lock<std::mutex>& lock) {
   RequestErrors errors;
   protocol.report_to(errors);
   const std::string choice = protocol.choice("choice", {"all", "rocev2"}).value_or("all");
@@ -180,7 +180,7 @@ Json OtgService::set_protocol(JsonReader& protocol) {
   if (state.empty() && errors.empty()) protocol.fail("state", "is required");
   refuse(errors);
   if (state == "start" || state == "up") return warning("queue pairs are made when the traffic starts");
-  stop();
+  stop(lock);
   return warning("");
 }
 
@@ -271,32 +271,37 @@ std::string OtgService::get_capture(const Json& request) {
   return std::move(capture.file);
 }
 
-void OtgService::start() {
+void OtgService::start(std::unique_lock<std::mutex>& lock) {
   if (!plan_) throw ServeError(400, "nothing is configured: set_config comes first");
   // Where several runs go on beside each other the queue would take a second one of the same configuration, and nobody
   // could stop the first by the API.
   if (is_under_way()) throw ServeError(409, fmt::format("run {} goes on: stop it first", run_));
   const std::optional<AiWorkload>& workload = plan_->config.ai_workload;
-  run_ = queue_.submit(plan_->text, workload ? workload->files : std::vector<OtgFile>(), true);
+  const std::string run = queue_.submit(plan_->text, workload ? workload->files : std::vector<OtgFile>(), true);
+  run_ = run;
   final_.reset();
-  before_.reset();
+  looks_.clear();
   collectives_.reset();
   // What was captured of the run before goes with it.
   std::erase_if(captures_, [](const auto& of_port) { return !of_port.second.is_on; });
   for (auto& [port, capture] : captures_) capture = {};
-  const RunStatus status = queue_.await(run_, RunState::kStarting, kToBegin);
+  lock.unlock();
+  const RunStatus status = queue_.await(run, RunState::kStarting, kToBegin);
   if (status.state <= RunState::kStarting)
-    throw ServeError(503, fmt::format("run {} has not begun after {} s; it still may", run_, kToBegin.count()));
-  // What ended before anybody looked has run, unless it was refused.
-  if (status.state == RunState::kEnded && summary_of_run(store_.folder(run_) / "out").is_null())
-    throw ServeError(status.exit_status == 2 ? 400 : 500, fmt::format("run {}: {}", run_, status.last_words));
+    throw ServeError(503, fmt::format("run {} has not begun after {} s; it still may", run, kToBegin.count()));
+  // What ended before anybody looked has run, unless it was refused, or somebody else has stopped it.
+  if (status.state == RunState::kEnded && summary_of_run(store_.folder(run) / "out").is_null())
+    throw ServeError(status.exit_status == 2 ? 400 : 500,
+                     fmt::format("run {}: {}", run, status.reason.empty() ? status.last_words : status.reason));
 }
 
-void OtgService::stop() {
+void OtgService::stop(std::unique_lock<std::mutex>& lock) {
   if (!is_under_way()) return;
-  queue_.stop(run_);
-  if (queue_.await(run_, RunState::kStopping, kToEnd).state != RunState::kEnded)
-    throw ServeError(503, fmt::format("run {} has been told to end, and still writes what it measured", run_));
+  const std::string run = run_;
+  queue_.stop(run);
+  lock.unlock();
+  if (queue_.await(run, RunState::kStopping, kToEnd).state != RunState::kEnded)
+    throw ServeError(503, fmt::format("run {} has been told to end, and still writes what it measured", run));
 }
 
 void OtgService::pause(bool paused) {
@@ -306,8 +311,8 @@ void OtgService::pause(bool paused) {
 
 RunFigures OtgService::figures() {
   if (run_.empty()) return {};
-  if (queue_.status(run_).state == RunState::kEnded) {
-    if (!final_) final_ = final_figures(store_.folder(run_) / "out");
+  if (!is_under_way()) {
+    if (!final_) final_ = final_figures(store_.folder_of(run_) / "out");
     return *final_;
   }
   RunFigures figures = live_figures(queue_.live(run_));
@@ -317,7 +322,7 @@ RunFigures OtgService::figures() {
 
 Json OtgService::collectives() {
   if (run_.empty() || is_under_way()) return Json::array();
-  if (!collectives_) collectives_ = collective_figures(store_.folder(run_) / "out");
+  if (!collectives_) collectives_ = collective_figures(store_.folder_of(run_) / "out");
   if (!collectives_)
     throw ServeError(
         507, fmt::format("there are too many operations; they are in /rankwire/runs/{}/files/operations.csv", run_));
@@ -333,10 +338,9 @@ Json OtgService::get_metrics(const Json& request) {
     now.collectives = collectives();
   for (const auto& [port, capture] : captures_)
     if (capture.is_on) now.capturing.insert(port);
-  const RunFigures* before = before_ ? &*before_ : nullptr;
-  Json answer = otg_metrics(request, plan_ ? plan_->config : nothing, now, before, errors);
+  Json answer = otg_metrics(request, plan_ ? plan_->config : nothing, now, looks_.before(now), errors);
   refuse(errors);
-  if (now.is_transmitting && (!before_ || now.seconds > before_->seconds + kBetweenRates)) before_ = std::move(now);
+  if (now.is_transmitting) looks_.add(std::move(now));
   return answer;
 }
 
@@ -380,15 +384,10 @@ Json OtgService::describe(const RunStatus& status) const {
   if (status.state != RunState::kEnded) return run;
   if (const Json summary = summary_of_run(store_.folder(id) / "out"); !summary.is_null())
     for (const char* field : {"verdict", "reason"}) run[field] = summary.value(field, Json());
+  if (status.reason.empty()) return run;
+  if (!run.contains("verdict")) run["verdict"] = "interrupted";
+  run["reason"] = status.reason;
   return run;
-}
-
-Json otg_error(int status, const std::vector<std::string>& errors) {
-  constexpr size_t kMost = 100;
-  std::vector<std::string> told(errors.begin(),
-                                errors.begin() + static_cast<ptrdiff_t>(std::min(errors.size(), kMost)));
-  if (errors.size() > kMost) told.push_back(fmt::format("and {} more", errors.size() - kMost));
-  return {{"code", status}, {"kind", status < 500 ? "validation" : "internal"}, {"errors", told}};
 }
 
 }  // namespace rankwire

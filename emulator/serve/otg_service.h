@@ -14,6 +14,7 @@
 #include "emulator/serve/kept_runs.h"
 #include "emulator/serve/otg_config.h"
 #include "emulator/serve/otg_metrics.h"
+#include "emulator/serve/recent_looks.h"
 #include "emulator/serve/run_queue.h"
 
 namespace rankwire {
@@ -58,14 +59,15 @@ class OtgService {
   nlohmann::json take(const nlohmann::json& config);
   /// Whether there is a configuration of flows that nothing runs of. Throws ServeError otherwise. The lock is held.
   const OtgConfig& changeable() const;
-  nlohmann::json set_traffic(JsonReader& traffic);
-  nlohmann::json set_protocol(JsonReader& protocol);
+  /// These two end without the lock: a run may take long to begin and to end.
+  nlohmann::json set_traffic(JsonReader& traffic, std::unique_lock<std::mutex>& lock);
+  nlohmann::json set_protocol(JsonReader& protocol, std::unique_lock<std::mutex>& lock);
   nlohmann::json set_port(JsonReader& port);
   void start_capture(const std::string& port);
   void stop_capture(const std::string& port);
   const OtgPort& capturing_port(JsonReader& request, const char* field, const std::string& name) const;
-  void start();
-  void stop();
+  void start(std::unique_lock<std::mutex>& lock);
+  void stop(std::unique_lock<std::mutex>& lock);
   /// Pauses the run, or lets one go on that was.
   void pause(bool paused);
   RunFigures figures();
@@ -85,7 +87,7 @@ class OtgService {
   std::string run_;                            // started of it last; empty: none
   std::optional<RunFigures> final_;            // of it
   std::optional<nlohmann::json> collectives_;  // of it, once they were asked for
-  std::optional<RunFigures> before_;           // an earlier look at it
+  RecentLooks looks_;                          // at it
   /// Of a port, since its capture was started last; `from` and `to` are run times in picoseconds of the run.
   struct Capture {
     bool is_on = true;
@@ -93,8 +95,5 @@ class OtgService {
   };
   std::map<std::string, Capture> captures_;  // by port
 };
-
-/// The model's error.
-nlohmann::json otg_error(int status, const std::vector<std::string>& errors);
 
 }  // namespace rankwire

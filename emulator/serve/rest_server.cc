@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "emulator/live/http_server.h"
 #include "emulator/live/tls.h"
+#include "emulator/serve/authorization.h"
 #include "emulator/serve/request_rate.h"
 #include "emulator/serve/serve_error.h"
 #include "emulator/serve/serve_json.h"
@@ -99,7 +100,7 @@ class RestServer::Site {
   /// `work` says whether there is such a path.
   void answer(const httplib::Request& request, httplib::Response& response, const std::function<bool()>& work) {
     try {
-      const std::string given = request.get_header_value("Authorization");
+      const std::string given = with_known_scheme(request.get_header_value("Authorization"));
       if (!token_.empty() && !equal_secrets(given, "Bearer " + token_) && !equal_secrets(given, password_))
         throw ServeError(401, "the token is missing or wrong: 'Authorization: Bearer TOKEN'");
       if (!rate_.take()) throw ServeError(429, "too many requests a second (--rate)");
@@ -115,7 +116,9 @@ class RestServer::Site {
     const std::vector<std::string> path = parts_of(request.path);
     if (request.path == "/config") return send(response, service_.get_config());
     if (request.path == "/capabilities/version") return send(response, service_.get_version());
-    if (path.size() < 2 || path[0] != "rankwire" || path[1] != "runs") return false;
+    if (path.size() < 2 || path[0] != "rankwire") return false;
+    if (path.size() == 2 && path[1] == "files") return send(response, files());
+    if (path[1] != "runs") return false;
     if (path.size() == 2) return send(response, service_.list());
     if (path.size() == 3) return send(response, service_.describe(path[2]));
     if (path.size() == 4 && path[3] == "events") return send_events(path[2], response);
@@ -127,11 +130,13 @@ class RestServer::Site {
     const std::vector<std::string> path = parts_of(request.path);
     using Operation = Json (OtgService::*)(const Json&);
     constexpr std::pair<std::string_view, Operation> kOperations[] = {
-        {"/config", &OtgService::set_config},
         {"/control/state", &OtgService::set_control_state},
         {"/monitor/metrics", &OtgService::get_metrics},
         {"/monitor/states", &OtgService::get_states},
     };
+    if (request.path == "/config")
+      return send(response,
+                  service_.set_config(json_of(request, body, "no configuration came; {} takes away the one there is")));
     for (const auto& [name, operation] : kOperations)
       if (request.path == name) return send(response, (service_.*operation)(json_of(request, body)));
     if (request.path == "/monitor/capture") {
@@ -141,6 +146,12 @@ class RestServer::Site {
     if (request.path == "/control/action") throw ServeError(501, "/control/action is not served");
     if (path.size() < 2 || path[0] != "rankwire") return false;
     if (path.size() == 3 && path[1] == "files") return take_file(path[2], request, response, body);
+    if (path.size() == 4 && path[1] == "files" && path[3] == "delete") {
+      read(request, body, [](std::string_view) { return true; });
+      store_.remove_file(path[2]);
+      response.status = 204;
+      return true;
+    }
     if (path[1] != "runs") return false;
     if (path.size() == 2) {
       send_json(response, 202, service_.submit(json_of(request, body)));
@@ -179,10 +190,24 @@ class RestServer::Site {
     return true;
   }
 
-  /// Gives what is sent to `sink`, until that says no. Whether it came whole. Throws ServeError 413.
+  Json files() const {
+    Json files = Json::array();
+    for (const KeptRuns::KeptFile& file : store_.files())
+      files.push_back({{"sha256", file.sha256}, {"bytes", file.bytes}, {"runs", file.runs}});
+    return {{"files", files}};
+  }
+
+  /// Gives what is sent to `sink`, until that says no. Whether it came whole. Throws ServeError 413, and 415 for the
+  /// form of a browser, which is no file but has some.
   bool read(const httplib::Request& request, const httplib::ContentReader& body,
             const std::function<bool(std::string_view piece)>& sink) const {
     if (!request.has_header("Content-Length") && !request.has_header("Transfer-Encoding")) return true;
+    if (request.is_multipart_form_data()) {
+      body([](const httplib::MultipartFormData&) { return true; }, [](const char*, size_t) { return true; });
+      throw ServeError(415,
+                       "multipart/form-data is not served: what is sent is the file itself, as by curl "
+                       "--data-binary @FILE in place of -F");
+    }
     // What comes in chunks does not say how long it is. What is too much is read all the same, as far as the server
     // reads any request: who still sends does not hear an answer.
     uint64_t size = 0;
@@ -197,7 +222,9 @@ class RestServer::Site {
     return whole;
   }
 
-  Json json_of(const httplib::Request& request, const httplib::ContentReader& body) const {
+  /// Nothing at all is an empty object, but with `if_empty` it is refused in these words.
+  Json json_of(const httplib::Request& request, const httplib::ContentReader& body,
+               const char* if_empty = nullptr) const {
     std::string text;
     bool is_small = true;
     const bool whole = read(request, body, [&](std::string_view piece) {
@@ -207,12 +234,17 @@ class RestServer::Site {
     });
     if (!is_small) throw ServeError(413, fmt::format("JSON of more than {} bytes", kMostJson));
     if (!whole) throw ServeError(400, "the request did not come whole");
+    if (text.empty() && if_empty != nullptr) throw ServeError(400, if_empty);
     return parse_request(text);
   }
 
   bool take_file(const std::string& digest, const httplib::Request& request, httplib::Response& response,
                  const httplib::ContentReader& body) {
-    const bool is_new = store_.keep_file(digest, [&](const auto& sink) { return read(request, body, sink); });
+    uint64_t announced = 0;
+    if (request.has_header("Content-Length")) announced = request.get_header_value<uint64_t>("Content-Length");
+    if (announced > most_body_) announced = 0;  // `read` refuses it
+    const bool is_new = store_.keep_file(
+        digest, [&](const auto& sink) { return read(request, body, sink); }, announced);
     send_json(response, is_new ? 201 : 200, {{"sha256", digest}});
     return true;
   }

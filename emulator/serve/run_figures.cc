@@ -53,14 +53,15 @@ FlowFigures flow_figures(const Json& entry, const CsvRow& pair) {
   const uint64_t packets = count_of(pair, "packets"), start = entry.value("start_ps", uint64_t{0});
   const auto column = pair.find("arrived");
   const bool counts_arrivals = column != pair.end() && !column->second.empty();
-  const uint64_t arrived = count_of(pair, "arrived");
+  // What was under way when the run ended is no loss; some of it may have arrived.
+  const uint64_t arrived = count_of(pair, "arrived"), accounted = arrived + count_of(pair, "unacknowledged");
   return without_nulls(
       {{"src_qp", count_of(pair, "source_qp")},
        {"dest_qp", count_of(pair, "destination_qp")},
        {"data_frames_tx", packets},
        {"data_frames_rx", counts_arrivals ? Json(arrived) : Json()},
        // The network may have made two of one.
-       {"frame_delta", counts_arrivals ? Json(packets - std::min(packets, arrived)) : Json()},
+       {"frame_delta", counts_arrivals ? Json(packets - std::min(packets, accounted)) : Json()},
        {"data_frames_retransmitted", count_of(pair, "retransmitted")},
        {"frame_sequence_error", count_of(pair, "out_of_sequence")},
        {"tx_bytes", emulated.value("bytes_posted", Json())},

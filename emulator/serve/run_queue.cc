@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "emulator/serve/run_configuration.h"
+#include "emulator/serve/run_figures.h"
 #include "emulator/serve/serve_error.h"
 
 namespace rankwire {
@@ -16,12 +17,26 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{20}, kLookIsFresh{200}, kBetweenMeasures{2'000}, kToCheck{30'000},
     kUntilKilled{20'000};
+constexpr const char* kNotBegun = "stopped before it began";
 
 /// Without the server's own folders, which are nobody's business.
 std::string without(std::string text, const std::string& folder) {
   for (size_t at = 0; (at = text.find(folder + "/")) != std::string::npos;) text.erase(at, folder.size() + 1);
   return text;
 }
+
+/// Work that is done at the end of its scope.
+template <typename Work>
+class Finally {
+ public:
+  explicit Finally(Work work) : work_(std::move(work)) {}
+  ~Finally() { work_(); }
+  Finally(const Finally&) = delete;
+  Finally& operator=(const Finally&) = delete;
+
+ private:
+  const Work work_;
+};
 
 }  // namespace
 
@@ -52,7 +67,10 @@ RunQueue::~RunQueue() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
-    waiting_.clear();
+    for (const std::string& id : std::exchange(waiting_, {})) {
+      items_[id].end.reason = kNotBegun;
+      leave(id, items_[id]);
+    }
   }
   changed_.notify_all();
   thread_.join();
@@ -61,11 +79,13 @@ RunQueue::~RunQueue() {
 std::string RunQueue::submit(const std::string& configuration, const std::vector<OtgFile>& files, bool at_once) {
   std::set<std::string> devices = devices_of(configuration);
   const std::lock_guard lock(mutex_);
-  if (const std::string other = in_the_way_of(devices); at_once && !other.empty())
-    throw ServeError(409, fmt::format("run {} goes on: stop it first", other));
-  if (waiting_.size() >= most_waiting_)
-    throw ServeError(429, fmt::format("{} runs wait already (--queue)", waiting_.size()));
-  const std::string id = store_.new_run(configuration, files, active());
+  if (const std::string other = in_the_way_of(devices); !other.empty()) {
+    if (at_once) throw ServeError(409, fmt::format("run {} goes on: stop it first", other));
+    // Of those that are in the queue some may be about to leave it.
+    if (const size_t waiting = running_.size() + waiting_.size() - outlook().going.size(); waiting >= most_waiting_)
+      throw ServeError(429, fmt::format("{} runs wait already (--queue)", waiting));
+  }
+  const std::string id = store_.new_run(configuration, files);
   items_[id].devices = std::move(devices);
   waiting_.push_back(id);
   changed_.notify_all();
@@ -76,6 +96,7 @@ std::string RunQueue::objection(const std::string& configuration, const std::vec
                                 std::span<const std::string> devices, RequestErrors& errors) {
   const std::lock_guard one_at_a_time(trial_mutex_);
   const std::filesystem::path folder = store_.new_trial(configuration, files), file = folder / "configuration.yaml";
+  const Finally removed([this] { store_.end_trial(); });
   try {
     check_confined(file, devices, errors);
   } catch (const Error& error) {
@@ -101,16 +122,18 @@ void RunQueue::stop(const std::string& id) {
   Item& item = found->second;
   if (item.state == RunState::kQueued) {
     std::erase(waiting_, id);
-    item.state = RunState::kEnded;
+    item.end.reason = kNotBegun;
+    leave(id, item);
   } else if (item.process != nullptr && item.state != RunState::kEnded && item.state != RunState::kStopping) {
-    end(item);
+    end(item, "");
   }
   changed_.notify_all();
 }
 
-void RunQueue::end(Item& item) {
+void RunQueue::end(Item& item, const std::string& reason) {
   item.process->signal(SIGINT);
   item.state = RunState::kStopping;
+  item.end.reason = reason;
   item.killed_at = Clock::now() + kUntilKilled;
 }
 
@@ -130,6 +153,12 @@ RunStatus RunQueue::await(const std::string& id, RunState state, std::chrono::mi
     return item == items_.end() || item->second.state > state;
   });
   return status_of(id);
+}
+
+bool RunQueue::goes_on(const std::string& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = items_.find(id);
+  return found != items_.end() && found->second.state != RunState::kEnded;
 }
 
 RunStatus RunQueue::status(const std::string& id) const {
@@ -168,31 +197,36 @@ void RunQueue::remove(const std::string& id) {
   store_.remove_run(id);
 }
 
-std::string RunQueue::in_the_way_of(const std::set<std::string>& devices) const {
-  const std::vector<std::string> others = active();
-  for (const std::string& other : others) {
-    const std::set<std::string>& taken = items_.at(other).devices;
-    if (std::any_of(devices.begin(), devices.end(), [&](const auto& device) { return taken.contains(device); }))
-      return other;
+RunQueue::Outlook RunQueue::outlook() const {
+  Outlook outlook{.going = running_, .holder = {}};
+  const auto hold = [&](const std::string& id) {
+    for (const std::string& device : items_.at(id).devices) outlook.holder.emplace(device, id);
+  };
+  for (const std::string& id : running_) hold(id);
+  for (const std::string& id : waiting_) {
+    const std::set<std::string>& devices = items_.at(id).devices;
+    const bool begins = outlook.going.size() < most_running_ &&
+                        std::none_of(devices.begin(), devices.end(),
+                                     [&](const std::string& device) { return outlook.holder.contains(device); });
+    hold(id);
+    if (begins) outlook.going.push_back(id);
   }
-  return others.size() < most_running_ ? std::string() : others.front();
+  return outlook;
+}
+
+std::string RunQueue::in_the_way_of(const std::set<std::string>& devices) const {
+  const Outlook others = outlook();
+  for (const std::string& device : devices)
+    if (const auto holder = others.holder.find(device); holder != others.holder.end()) return holder->second;
+  return others.going.size() < most_running_ ? std::string() : others.going.front();
 }
 
 void RunQueue::begin_some() {
-  std::set<std::string> taken;
-  for (const std::string& id : running_) taken.insert(items_[id].devices.begin(), items_[id].devices.end());
-  const std::deque<std::string> waiting = waiting_;
-  for (const std::string& id : waiting) {
-    if (running_.size() >= most_running_) return;
-    Item& item = items_[id];
-    const bool is_free = std::none_of(item.devices.begin(), item.devices.end(),
-                                      [&](const std::string& device) { return taken.contains(device); });
-    taken.insert(item.devices.begin(), item.devices.end());
-    if (!is_free) continue;
-    std::erase(waiting_, id);
-    running_.push_back(id);
-    begin(id, item);
-  }
+  const std::vector<std::string> going = outlook().going;
+  for (size_t i = running_.size(); i < going.size(); ++i) std::erase(waiting_, going[i]);
+  const std::vector<std::string> starting(going.begin() + static_cast<ptrdiff_t>(running_.size()), going.end());
+  running_ = going;
+  for (const std::string& id : starting) begin(id, items_[id]);
 }
 
 void RunQueue::work() {
@@ -202,7 +236,7 @@ void RunQueue::work() {
     const std::vector<std::string> running = running_;
     for (const std::string& id : running) {
       Item& item = items_[id];
-      if (ends_ && item.state < RunState::kStopping) end(item);
+      if (ends_ && item.state < RunState::kStopping) end(item, "");
       look(id, item);
     }
     if (running_.empty()) {
@@ -223,38 +257,59 @@ void RunQueue::begin(const std::string& id, Item& item) {
     item.state = RunState::kStarting;
   } catch (const std::exception& error) {  // no process more, or somebody removed the folder
     log_warning(fmt::format("run {} cannot be started: {}", id, error.what()));
-    item.exit_status = 1;
-    item.state = RunState::kEnded;
-    std::erase(running_, id);
+    item.end = {.exit_status = 1, .last_words = error.what(), .reason = {}};
+    leave(id, item);
   }
   changed_.notify_all();
 }
 
+void RunQueue::leave(const std::string& id, Item& item) {
+  item.state = RunState::kEnded;
+  item.process.reset();
+  item.address.reset();
+  std::erase(running_, id);
+  store_.has_ended(id);
+  if (std::error_code gone; std::filesystem::is_directory(store_.folder_of(id), gone))
+    write_end_of_run(store_.folder_of(id), item.end);
+  changed_.notify_all();
+}
+
 void RunQueue::look(const std::string& id, Item& item) {
-  item.exit_status = item.process->status();
-  if (item.exit_status) {
-    item.state = RunState::kEnded;
-    item.process.reset();
-    item.address.reset();
-    std::erase(running_, id);
-    changed_.notify_all();
+  item.end.exit_status = item.process->status();
+  if (item.end.exit_status) {
+    const std::filesystem::path folder = store_.folder_of(id);
+    if (*item.end.exit_status != 0) item.end.last_words = without(last_words(folder / "log.txt"), folder.string());
+    // Of one that was killed it may be where its page was.
+    if (item.end.last_words.starts_with("live page: ")) item.end.last_words = "it ended without a word";
+    // It may have been told to end before it listened to that.
+    if (item.state == RunState::kStopping && !item.has_begun && item.end.reason.empty() &&
+        !std::filesystem::exists(folder / "out" / "summary.json"))
+      item.end.reason = kNotBegun;
+    leave(id, item);
     return;
   }
   const auto now = Clock::now();
-  if (item.state == RunState::kStopping && now > item.killed_at) item.process->signal(SIGKILL);
+  if (item.state == RunState::kStopping && now > item.killed_at) {
+    item.process->signal(SIGKILL);
+    item.end.reason =
+        fmt::format("it had not ended {} s after it was told to, and was killed", kUntilKilled.count() / 1000);
+  }
   if (now > item.measured_at + kBetweenMeasures) {
     item.measured_at = now;
-    if (item.state < RunState::kStopping && store_.size(id) > store_.limits().quota) end(item);
+    if (const uint64_t quota = store_.limits().quota; item.state < RunState::kStopping && store_.size(id) > quota)
+      end(item, fmt::format("what it wrote filled what may be kept: {} bytes (--quota)", quota));
   }
   if (item.state != RunState::kStarting) return;
   if (!item.address) item.address = live_address(store_.log(id));
   if (!item.address) return;
   // Nobody has it yet, so that nobody waits for the lock for long.
   const std::optional<nlohmann::json> seen = live_state(*item.address);
-  if (!seen || seen->value("run", nlohmann::json()).is_null()) return;
+  // The page may be there before the clock goes, and then nothing has been posted.
+  if (!seen || live_figures(*seen).seconds <= 0) return;
   item.seen = *seen;
   item.seen_at = Clock::now();
   item.state = RunState::kRunning;
+  item.has_begun = true;
   changed_.notify_all();
 }
 
@@ -262,20 +317,16 @@ RunStatus RunQueue::status_of(const std::string& id) const {
   RunStatus status{.id = id};
   const auto found = items_.find(id);
   const std::filesystem::path folder = store_.folder(id);
+  const EndOfRun end = found == items_.end() ? read_end_of_run(folder) : found->second.end;
+  status.exit_status = end.exit_status;
+  status.last_words = end.last_words;
+  status.reason = end.reason;
   if (found == items_.end()) return status;
   const Item& item = found->second;
   status.state = item.state;
-  status.exit_status = item.exit_status;
   status.is_held = item.is_held && item.state == RunState::kRunning;
   if (item.address) status.live = item.address->url;
-  if (item.exit_status.value_or(0) != 0) status.last_words = without(last_words(folder / "log.txt"), folder.string());
   return status;
-}
-
-std::vector<std::string> RunQueue::active() const {
-  std::vector<std::string> all = running_;
-  all.insert(all.end(), waiting_.begin(), waiting_.end());
-  return all;
 }
 
 }  // namespace rankwire

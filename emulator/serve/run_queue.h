@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/child_process.h"
+#include "emulator/serve/end_of_run.h"
 #include "emulator/serve/kept_runs.h"
 #include "emulator/serve/live_client.h"
 
@@ -30,10 +31,11 @@ const char* name_of(RunState state);
 struct RunStatus {
   std::string id;
   RunState state = RunState::kEnded;
-  std::optional<int> exit_status;  ///< of its process, once it has ended; absent: it ended under another server
+  std::optional<int> exit_status;  ///< of its process, once it has ended; absent: it had none, or ended with its server
   bool is_held = false;            ///< it runs and posts nothing, as `hold` wants it
   std::string live;                ///< address of its page, while it has one
   std::string last_words;          ///< of a process that failed: the last line that it wrote
+  std::string reason;              ///< why this server had it end or not begin; empty: its summary knows
 };
 
 /// At most so many runs go on at a time as there is room for, since they share the machine, and none of them with a
@@ -48,8 +50,8 @@ class RunQueue {
   RunQueue(const RunQueue&) = delete;
   RunQueue& operator=(const RunQueue&) = delete;
 
-  /// Puts it behind others; `at_once`: fails with 409 when it would have to wait. Returns its id. Throws ServeError:
-  /// 429 when too many wait, and what KeptRuns::new_run throws.
+  /// Puts it behind others; `at_once`: fails with 409 when it would not begin now, past those that wait. Returns its
+  /// id. Throws ServeError: 429 when too many wait, and what KeptRuns::new_run throws.
   std::string submit(const std::string& configuration, const std::vector<OtgFile>& files, bool at_once);
   /// Why rankwire would not run this; empty: it would. Nothing is queued, no device is touched.
   std::string objection(const std::string& configuration, const std::vector<OtgFile>& files,
@@ -61,6 +63,8 @@ class RunQueue {
   /// Waits until it has passed `state`, `patience` at most, and says how it is then.
   RunStatus await(const std::string& id, RunState state, std::chrono::milliseconds patience);
 
+  /// Whether it is a run of this server that has not ended.
+  bool goes_on(const std::string& id) const;
   /// Throws ServeError 404.
   RunStatus status(const std::string& id) const;
   /// Oldest first.
@@ -79,26 +83,35 @@ class RunQueue {
     bool is_held = false;
     std::unique_ptr<ChildProcess> process;
     std::optional<LiveAddress> address;
-    std::optional<int> exit_status;
+    bool has_begun = false;  // its clock was seen to go
+    EndOfRun end;
     nlohmann::json seen;  // of the page
     Clock::time_point seen_at{}, measured_at{};
     Clock::time_point killed_at{};  // kStopping: unless it has ended by then
   };
 
   void work();
-  /// The first of `running_` and `waiting_` for whose end a run with these devices, behind all of them, would have to
-  /// wait; empty: none. The lock is held.
+  /// What becomes of those that wait as things are.
+  struct Outlook {
+    std::vector<std::string> going;             ///< `running_`, and behind them those that may begin at once
+    std::map<std::string, std::string> holder;  ///< by device: who has it or is the first to wait for it
+  };
+  /// The lock is held.
+  Outlook outlook() const;
+  /// The run for whose end one with these devices, behind all others, would have to wait; empty: none. The lock is
+  /// held.
   std::string in_the_way_of(const std::set<std::string>& devices) const;
   /// Begins those that wait for nobody. The lock is held.
   void begin_some();
   /// The lock is held.
   void begin(const std::string& id, Item& item);
-  /// Tells it to end. The lock is held.
-  static void end(Item& item);
+  /// Tells it to end, for this reason, which is empty where somebody asked for it. The lock is held.
+  static void end(Item& item, const std::string& reason);
+  /// It has ended, and makes room for others. The lock is held.
+  void leave(const std::string& id, Item& item);
   /// What has become of it. The lock is held.
   void look(const std::string& id, Item& item);
   RunStatus status_of(const std::string& id) const;
-  std::vector<std::string> active() const;
 
   const std::filesystem::path program_;
   KeptRuns& store_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +34,14 @@ nlohmann::json parse_request(std::string_view text) {
   } catch (const nlohmann::json::exception& error) {
     throw ServeError(400, fmt::format("no JSON: {}", error.what()));
   }
+}
+
+nlohmann::json otg_error(int status, const std::vector<std::string>& errors) {
+  constexpr size_t kMost = 100;
+  std::vector<std::string> told(errors.begin(),
+                                errors.begin() + static_cast<ptrdiff_t>(std::min(errors.size(), kMost)));
+  if (errors.size() > kMost) told.push_back(fmt::format("and {} more", errors.size() - kMost));
+  return {{"code", status}, {"kind", status < 500 ? "validation" : "internal"}, {"errors", told}};
 }
 
 }  // namespace rankwire

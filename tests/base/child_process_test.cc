@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "tests/temporary_folder.h"
@@ -43,6 +48,19 @@ TEST(ChildProcess, SaysWhyAProgramCannotBeStarted) {
               ThrowsMessage<Error>("/nowhere/rankwire cannot be started: No such file or directory"));
   EXPECT_THAT([&] { ChildProcess({"true"}, folder.path() / "absent" / "output"); },
               ThrowsMessage<Error>("true cannot be started: No such file or directory"));
+}
+
+// As in a script that has put this process into the background.
+TEST(ChildProcess, HeedsSignalsThatThisProcessIgnores) {
+  const testing::TemporaryFolder folder;
+  const auto interrupt = std::signal(SIGINT, SIG_IGN), hangup = std::signal(SIGHUP, SIG_IGN);
+  ChildProcess asked({"sleep", "1000"}, folder.path() / "asked");
+  ChildProcess hung_up({"sh", "-c", "kill -HUP $$; exit 7"}, folder.path() / "hung_up");
+  std::signal(SIGINT, interrupt), std::signal(SIGHUP, hangup);
+  asked.signal(SIGINT);
+  while (!asked.status() || !hung_up.status()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(asked.status(), 128 + SIGINT);
+  EXPECT_EQ(hung_up.status(), 7);
 }
 
 TEST(ChildProcess, WritesToItsFileAndEndsWithItsStatus) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "emulator/record/database.h"
 #include "emulator/record/reader.h"
 #include "emulator/record/recorder.h"
 #include "tests/temporary_folder.h"
@@ -13,8 +15,23 @@
 namespace rankwire {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::TemporaryFolder;
+using ::testing::ThrowsMessage;
+
+// As when the disk is: a database that may not grow is full.
+TEST(FullDisk, IsNamed) {
+  const TemporaryFolder folder;
+  Database database(folder / "x.sqlite", Database::Access::kCreate);
+  database.execute("CREATE TABLE t(x); PRAGMA max_page_count=2; BEGIN");
+  EXPECT_TRUE(database.in_transaction());
+  EXPECT_THAT(
+      [&] { database.execute("INSERT INTO t VALUES(zeroblob(100000))"); },
+      ThrowsMessage<Error>(AllOf(HasSubstr("x.sqlite: cannot be written: "), HasSubstr("No space left on device"))));
+  EXPECT_FALSE(database.in_transaction()) << "SQLite has ended it";
+}
 
 TEST(FailedRun, AFailureClosesAllThatAreOpen) {
   TemporaryFolder folder;

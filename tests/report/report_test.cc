@@ -91,7 +91,9 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
                                .rnr_naks = 8,
                                .timeouts = 6,
                                .marks = 7,
+                               .arrived = 2,
                                .answers = AnswerCounters{.acks_tx = 90, .naks_tx = 91, .acks_rx = 92},
+                               .unacknowledged = 1,
                                .source_end = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
                                .destination_end = {60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70},
                                .causes = TimeByCause{{Duration(11), Duration(12), Duration(13), Duration(14),
@@ -130,9 +132,9 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
             "max_ps,transmitting_ps,window_ps,congestion_control_ps,paused_ps,rnr_ps,recovering_ps,port_ps,"
             "acknowledgement_ps,out_of_sequence,duplicate_request,out_of_buffer,packet_seq_err,implied_nak_seq_err,"
             "local_ack_timeout_err,rnr_nak_retry_err,np_ecn_marked_roce_packets,np_cnp_sent,rp_cnp_handled,"
-            "rp_cnp_ignored,arrived,acks_tx,naks_tx,acks_rx\n"
+            "rp_cnp_ignored,arrived,acks_tx,naks_tx,acks_rx,unacknowledged\n"
             "emulated,0,0,,0,1,0,wire,0,1,17,18,1,2,3,4,5,8,6,7,1,20,20,20,20,20,11,12,13,14,15,16,17,18,"
-            "61,63,65,67,69,71,73,75,77,79,81,,90,91,92\n");
+            "61,63,65,67,69,71,73,75,77,79,81,2,90,91,92,1\n");
   EXPECT_EQ(file_text(folder / "ports.csv"),
             "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed,dropped,marked,"
             "hardware_time,arrival_error_ps,pause_tx,pause_rx,paused_0_ps,paused_1_ps,paused_2_ps,paused_3_ps,"

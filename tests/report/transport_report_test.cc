@@ -158,7 +158,7 @@ TEST(TransportReportOfCongestion, RanksAndPortsAreTheSumsOfTheirQueuePairs) {
                {.port = PortId(0), .name = "switch.left"}};
   const SampleReport report(end);
   EXPECT_THAT(report.csv("flows.csv"),
-              HasSubstr(",200,201,202,203,204,205,206,207,203,0,0,0,0,200,0,0,204,202,0,,,,\n"));
+              HasSubstr(",200,201,202,203,204,205,206,207,203,0,0,0,0,200,0,0,204,202,0,,,,,\n"));
   // As destination 1000 + 3000 and as source 100 + 200.
   EXPECT_THAT(
       report.csv("ranks.csv"),

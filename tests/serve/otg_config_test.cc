@@ -199,6 +199,33 @@ TEST(OtgConfig, EveryFieldThatIsNotReadIsNamedByItsPath) {
                                                        "devices[0].ethernets[0].vlans: is not served"));
 }
 
+// In protobuf's JSON it is a field that is not set.
+TEST(OtgConfig, NullIsOfFieldsThatAreServedAlone) {
+  Json request = two_ports();
+  request["options"] = nullptr;
+  request["ports"][0]["location"] = nullptr;
+  request["layer1"][0]["mtu"] = nullptr;
+  EXPECT_THAT(errors_of(request), IsEmpty());
+  request["lags"] = nullptr;
+  request["ports"][0]["bogus"] = nullptr;
+  EXPECT_THAT(errors_of(request), ElementsAre("ports[0].bogus: is not served", "lags: is not served"));
+}
+
+TEST(OtgConfig, ItHasSoManyFlowsAtMost) {
+  Json request = two_ports();
+  Json& pairs = request["devices"][0]["rocev2"]["ipv4_interfaces"][0]["peers"][0]["qps"];
+  Json& flows = request["stateful_flows"]["rocev2"][0]["tx_ports"][0]["transmit_type"]["target_line_rate"]["flows"];
+  const auto add = [&] {
+    const std::string number = std::to_string(flows.size());
+    pairs.push_back({{"qp_name", "further pair " + number}});
+    flows.push_back({{"name", "further " + number}, {"tx_endpoint", "further pair " + number}});
+  };
+  while (flows.size() < 128) add();
+  EXPECT_THAT(errors_of(request), IsEmpty());
+  add();
+  EXPECT_THAT(errors_of(request), ElementsAre("stateful_flows.rocev2: 129 flows; at most 128 are served"));
+}
+
 TEST(OtgConfig, ContradictionsAreRefused) {
   const auto after = [](const char* pointer, const Json& value) {
     Json request = two_ports();

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "emulator/serve/recent_looks.h"
 #include "emulator/serve/request_rate.h"
 #include "emulator/serve/run_configuration.h"
 #include "emulator/serve/run_results.h"
@@ -45,6 +46,27 @@ TEST(OtgMetrics, RatesAreBetweenTwoLooksAtARunningRun) {
   RunFigures ended = now;
   ended.is_transmitting = false;
   EXPECT_EQ(rows(request, ended, &before)[0]["frames_tx_rate"], 0);
+}
+
+// Whoever asks, and for whatever: half a second before, or as much more as nobody asked.
+TEST(OtgMetrics, RatesAreSinceTheYoungestLookThatIsHalfASecondOld) {
+  RecentLooks looks;
+  const auto base_at = [&](double seconds) {
+    const RunFigures now{.has_begun = true, .is_transmitting = true, .seconds = seconds};
+    const RunFigures* before = looks.before(now);
+    const double base = before == nullptr ? -1 : before->seconds;
+    looks.add(now);
+    return base;
+  };
+  EXPECT_EQ(base_at(1), -1);
+  EXPECT_EQ(base_at(1.25), -1);
+  EXPECT_EQ(base_at(1.5), 1);
+  EXPECT_EQ(base_at(1.75), 1) << "1.5 is too young, and 1.25 was not kept";
+  EXPECT_EQ(base_at(2), 1.5);
+  EXPECT_EQ(base_at(9), 2);
+  EXPECT_EQ(base_at(9.25), 2);
+  looks.clear();
+  EXPECT_EQ(base_at(9.5), -1);
 }
 
 TEST(OtgMetrics, FlowsOfARunThatGoesOn) {
@@ -107,10 +129,10 @@ TEST(OtgMetrics, FiguresOfARunThatHasEnded) {
                     "bytes_delivered": 20, "delivered_bps": 1500000000, "messages_failed": 0}}]})");
   write("flows.csv",
         "fidelity,job,group,source_qp,destination_qp,packets,retransmitted,out_of_sequence,marks,naks,rnr_naks,"
-        "np_cnp_sent,rp_cnp_handled,rp_cnp_ignored,arrived,acks_tx,naks_tx,acks_rx\n"
-        "emulated,0,\"x, \"\"y\"\"\",1,2,9,9,9,9,9,9,9,9,9,9\n"
-        "reference,1,,1,2,9,9,9,9,9,9,9,9,9,9\n"
-        "emulated,1,,16,17,7,6,5,4,3,2,8,1,1,5,4,6,3\n");
+        "np_cnp_sent,rp_cnp_handled,rp_cnp_ignored,arrived,acks_tx,naks_tx,acks_rx,unacknowledged\n"
+        "emulated,0,\"x, \"\"y\"\"\",1,2,9,9,9,9,9,9,9,9,9,9,9,9,9,9\n"
+        "reference,1,,1,2,9,9,9,9,9,9,9,9,9,9,9,9,9,9\n"
+        "emulated,1,,16,17,7,6,5,4,3,2,8,1,1,5,4,6,3,1\n");
   write("latency.csv",
         "fidelity,port,kind,min_ps,mean_ps,max_ps\nemulated,,one_way,1,1,1\nemulated,1,round_trip,1,1,1\n"
         "emulated,1,one_way,1000,2500,7000\nreference,1,one_way,9,9,9\n");
@@ -124,15 +146,15 @@ TEST(OtgMetrics, FiguresOfARunThatHasEnded) {
               "dest_ipv4": "10.0.0.3", "src_qp": 16, "dest_qp": 17, "data_frames_tx": 7, "data_frames_retransmitted": 6,
               "frame_sequence_error": 5, "ecn_ce_rx": 4, "nak_rx": 5, "cnp_tx": 8, "cnp_rx": 2, "message_tx": 3,
               "message_complete_rx": 2, "message_fail": 0, "tx_bytes": 30, "rx_bytes": 20, "data_rx_rate": 1.5,
-              "data_tx_rate": 2.25, "data_frames_rx": 5, "frame_delta": 2, "flow_completion_time": 5, "min_latency": 1,
+              "data_tx_rate": 2.25, "data_frames_rx": 5, "frame_delta": 1, "flow_completion_time": 5, "min_latency": 1,
               "avg_latency": 2, "max_latency": 7, "ack_tx": 4, "nak_tx": 6, "ack_rx": 3, "first_timestamp": "2001",
               "last_timestamp": "5999000"}])"));
   EXPECT_EQ(rows({{"choice", "flow"}}, figures),
             Json::parse(R"([{"name": "f", "port_tx": "a", "port_rx": "b", "transmit": "stopped", "frames_tx": 7,
-              "frames_rx": 5, "frames_tx_rate": 0, "frames_rx_rate": 0, "loss": 28.571428571428573,
+              "frames_rx": 5, "frames_tx_rate": 0, "frames_rx_rate": 0, "loss": 14.285714285714286,
               "timestamps": {"first_timestamp_ns": 2001.0, "last_timestamp_ns": 5999000.0},
               "latency": {"minimum_ns": 1, "average_ns": 2, "maximum_ns": 7}}])"));
-  // 30 of 20 bytes at 1.5 Gbit/s were sent, 7 - 5 packets did not arrive, and 5999 - 1 us are 5 ms.
+  // 30 of 20 bytes at 1.5 Gbit/s were sent, of 7 packets 5 arrived and one was under way, and 5999 - 1 us are 5 ms.
   EXPECT_EQ(figures.ports.size(), 1u);
   EXPECT_EQ(figures.ports.at("a").bytes_rx, 44u);
   EXPECT_EQ(figures.jobs, Json::parse(R"([{"name": "otg", "completion_time_ps": 5}])"));

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <string>
 
@@ -40,6 +42,15 @@ class RunQueueTest : public ::testing::Test {
   RunQueueTest() {
     std::ofstream(program_) << "#!/bin/sh\nexec sleep 60\n";
     std::filesystem::permissions(program_, std::filesystem::perms::owner_all);
+  }
+
+  static int status_of(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const ServeError& error) {
+      return error.status();
+    }
+    return 0;
   }
 
   std::string submit(RunQueue& queue, const std::string& device, bool at_once = false) {
@@ -89,6 +100,44 @@ TEST_F(RunQueueTest, WhatCannotWaitIsRefused) {
   EXPECT_THAT(refusal("a"), ::testing::HasSubstr("run " + a + " goes on"));
   EXPECT_EQ(refusal("b"), "");
   EXPECT_THAT(refusal("c"), ::testing::HasSubstr("goes on")) << "two do";
+}
+
+TEST_F(RunQueueTest, WhatBeginsPastThoseThatWaitIsNotRefused) {
+  RunQueue queue(program_, store_, 1, 3);
+  const std::string a = submit(queue, "a"), waits = submit(queue, "a");
+  EXPECT_THAT(status_of([&] { submit(queue, "a", true); }), 409);
+  const std::string ring = submit(queue, "ring", true);
+  EXPECT_EQ(begun(queue, ring), RunState::kStarting);
+  EXPECT_EQ(queue.status(waits).state, RunState::kQueued);
+  submit(queue, "b", true);
+  EXPECT_THAT(status_of([&] { submit(queue, "ring", true); }), 409) << "three go on";
+}
+
+TEST_F(RunQueueTest, WhatWasStoppedBeforeItBeganSaysSoAndIsKnownToTheNextServer) {
+  std::string started, waits;
+  {
+    RunQueue queue(program_, store_, 16, 1);
+    started = submit(queue, "a"), waits = submit(queue, "a");
+    queue.stop(waits);
+    EXPECT_EQ(queue.status(waits).reason, "stopped before it began");
+    EXPECT_FALSE(queue.status(waits).exit_status);
+    begun(queue, started);
+    queue.stop(started);
+    EXPECT_EQ(queue.await(started, RunState::kStopping, kPatience).state, RunState::kEnded);
+  }
+  RunQueue next(program_, store_, 16, 1);
+  for (const std::string& id : {started, waits}) EXPECT_EQ(next.status(id).reason, "stopped before it began");
+  EXPECT_EQ(next.status(started).exit_status, 128 + SIGINT);
+  EXPECT_EQ(next.status(started).last_words, "it ended without a word");
+}
+
+TEST_F(RunQueueTest, ARunThatFillsTheQuotaSaysSo) {
+  KeptRuns store(folder_.path() / "small", {.quota = 10'000});
+  std::ofstream(program_) << "#!/bin/sh\nhead -c 20000 /dev/zero\nexec sleep 60\n";
+  RunQueue queue(program_, store, 16, 1);
+  const std::string id = submit(queue, "a");
+  EXPECT_EQ(queue.await(id, RunState::kStopping, kPatience).state, RunState::kEnded);
+  EXPECT_THAT(queue.status(id).reason, ::testing::HasSubstr("10000 bytes (--quota)"));
 }
 
 }  // namespace

@@ -3,11 +3,12 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import unittest
 
-from rankwire import BINARY, OK, RankwireTest, rankwire
+from rankwire import BINARY, OK, SOURCE, RankwireTest, rankwire
 
 EPOCH = "1764288000"  # seconds since 1970 that all files are said to be from
 
@@ -58,6 +59,20 @@ class Package(RankwireTest):
             if shutil.which("systemd-analyze"):
                 verified = call("systemd-analyze", "verify", "--man=no", unit)
                 self.assertEqual((verified.returncode, verified.stderr), (0, ""))
+                # With the drop-in of the documents, too.
+                document = (SOURCE / "docs/serve.md").read_text(encoding="utf-8")
+                [drop_in] = re.findall(r"```\n(\[Service\]\nLoadCredential=.*?)```", document, re.DOTALL)
+                folder = self.folder / "rankwire.service.d"
+                folder.mkdir()
+                (folder / "override.conf").write_text(drop_in, encoding="utf-8")
+                verified = call("systemd-analyze", "verify", "--man=no", unit)
+                self.assertEqual((verified.returncode, verified.stderr), (0, ""))
+        with self.subTest("removal"):
+            scripts = self.folder / "scripts"
+            call("dpkg-deb", "--control", self.file, scripts)
+            self.assertIn("deb-systemd-invoke stop rankwire.service", (scripts / "prerm").read_text(encoding="utf-8"))
+            for name in ("prerm", "postrm"):
+                self.assertEqual(call("sh", "-e", scripts / name, "upgrade").returncode, 0)  # does nothing
         with self.subTest("bill of materials"):
             bill = json.loads((root / "usr/share/rankwire/rankwire.spdx.json").read_text(encoding="utf-8"))
             self.assertEqual((bill["spdxVersion"], bill["creationInfo"]["created"]), ("SPDX-2.3", "2025-11-28T00:00:00Z"))
