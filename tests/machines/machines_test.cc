@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/log.h"
 #include "tests/machines/fake_links.h"
 
 namespace rankwire {
@@ -165,6 +166,7 @@ TEST_F(MachineThreads, ASignalEndsTheWaitForOneThatIsStillAtWork) {
 TEST(MachinesDeathTest, WhatNeverLetsAProcessGoIsLeftWithItsStatus) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto leave = [] {
+    configure_log(Verbosity::kNormal);
     FakeNetwork network(1);
     Machines machines(std::make_unique<StuckLinks>(network), "", testing::kShortPatience);
     machines.leave({.status = 3, .error = "run.yaml:3: wrong", .hurry = nullptr});
