@@ -3,14 +3,17 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/call_deadline.h"
@@ -23,6 +26,7 @@
 #include "emulator/assembly/limits.h"
 #include "emulator/assembly/machine_report.h"
 #include "emulator/assembly/machine_run.h"
+#include "emulator/assembly/machine_shares.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/progress.h"
@@ -219,6 +223,20 @@ std::unique_ptr<MachineLinks> join_others() {
   return join_machines();
 }
 
+std::string name_of_this_machine() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  const std::string host = name.data();
+  return host.substr(0, host.find('.'));
+}
+
+/// A run of one process. Its ports may name the machine that this is.
+int run_alone(const RunRequest& request) {
+  ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kEmulated);
+  be_only_machine(resolved.config, request.machine.empty() ? name_of_this_machine() : request.machine);
+  return run_and_report(request, resolved);
+}
+
 /// The part of a machine that does not lead: it prints nothing.
 void run_part(const RunRequest& request, Machines& machines) {
   const ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kEmulated);
@@ -292,7 +310,7 @@ int run_emulation(const RunRequest& request) {
     if (machines.count() > 1) return run_on_machines(request, RunKind::kEmulated, machines);
     machines.leave({.status = 1, .error = "MPI does not let a process go that is alone", .hurry = nullptr});
   }
-  return run_and_report(request, resolve(request.config, request.settings, RunKind::kEmulated));
+  return run_alone(request);
 }
 
 int run_simulation(const RunRequest& request, bool twin) {

@@ -11,12 +11,12 @@
 
 #include "base/call_deadline.h"
 #include "base/log.h"
+#include "base/machine_name.h"
 
 namespace rankwire {
 namespace {
 
 constexpr std::chrono::milliseconds kTurn{1};
-constexpr const char* kNameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_";
 /// Of all pings of a machine.
 constexpr std::chrono::milliseconds kPingTime{200};
 /// What the leader says when it leaves: first the question whether others do, too.
@@ -59,8 +59,7 @@ void Machines::introduce(const std::string& name) {
   }
   for (uint32_t machine = 0; machine < count(); ++machine) {
     const auto own = names_.begin() + machine;
-    if (leads() && own->find_first_not_of(kNameCharacters) != own->npos)
-      fail_input("'{}' is no name of a machine: letters, digits, '.', '-' and '_'", *own);
+    if (leads() && !is_machine_name(*own)) fail_input("'{}' is no name of a machine: {}", *own, kMachineNameRule);
     if (leads() && std::find(names_.begin(), own, *own) != own)
       fail_input("two processes are on machine '{}': start one on each, or name them by --machine", *own);
   }
