@@ -96,11 +96,10 @@ void MachineRun::require_source(uint32_t machine) const {
   const ClockFit &pinged = pinged_[machine], &fit = fits_[machine];
   if (can_both_be(pinged, fit, pinged.at)) return;
   fail_run(
-      "the clock of machine '{}' is {:.9f} s ahead by clock.source ({}), within {:.3g} us, but {:.9f} s by pings, "
-      "within "
-      "{:.3g} us: the source is not in step there, or not on '{}' (ptp4l, phc2sys, chrony)",
-      machines_.name(machine), static_cast<double>(fit.offset_at(pinged.at)) / 1e9, source_->name(), fit.error.ps / 1e6,
-      static_cast<double>(pinged.offset) / 1e9, pinged.error.ps / 1e6, machines_.own_name());
+      "the clock of machine '{}' is {:.9f} s ahead by clock.source ({}), within {}, but {:.9f} s by pings, within {}: "
+      "the source is not in step there, or not on '{}' (ptp4l, phc2sys, chrony)",
+      machines_.name(machine), static_cast<double>(fit.offset_at(pinged.at)) / 1e9, source_->name(),
+      error_text(fit.error), static_cast<double>(pinged.offset) / 1e9, error_text(pinged.error), machines_.own_name());
 }
 
 void MachineRun::compare_clocks() {
@@ -110,8 +109,8 @@ void MachineRun::compare_clocks() {
   const Duration most = setup_.config.clock.max_error;
   for (uint32_t machine = 1; machines_.leads() && machine < machines_.count(); ++machine)
     if (fits_[machine].error > most)
-      fail_run("the clock of machine '{}' is known within {:.3g} us only; clock.max_error asks for {:.3g} us",
-               machines_.name(machine), fits_[machine].error.ps / 1e6, most.ps / 1e6);
+      fail_run("the clock of machine '{}' is known within {} only; clock.max_error asks for {}",
+               machines_.name(machine), error_text(fits_[machine].error), error_text(most));
   machines_.meet();
 }
 

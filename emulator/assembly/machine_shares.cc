@@ -14,6 +14,19 @@ std::vector<std::string> machines_of(const RunConfig& config) {
   return machines;
 }
 
+void be_only_machine(RunConfig& config, const std::string& own) {
+  const std::vector<std::string> machines = machines_of(config);
+  if (machines.size() != 1) return;
+  machine_of_ports(config, machines);
+  if (machines.front() != own)
+    fail_key(
+        config.places, "ports[0].on",
+        "all ports are on machine '{0}', and this one is called '{1}': run it there, or say by `--machine {0}` that "
+        "this is it",
+        machines.front(), own);
+  for (PortConfig& port : config.ports) port.on.clear();
+}
+
 std::vector<uint32_t> machine_of_ports(const RunConfig& config, std::span<const std::string> machines) {
   std::vector<uint32_t> of_ports;
   for (size_t p = 0; p < config.ports.size(); ++p) {

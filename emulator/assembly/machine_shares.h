@@ -14,6 +14,10 @@ namespace rankwire {
 /// Those that `ports[].on` names, in their order; none: the run is one process's.
 std::vector<std::string> machines_of(const RunConfig& config);
 
+/// Where all ports are on one machine, and `own`, as this one is called, is that one, they are those of a run of one
+/// process from then on. Throws Error(kInput) naming file, line and key where it is another. Otherwise nothing changes.
+void be_only_machine(RunConfig& config, const std::string& own);
+
 /// By PortId: the place of its machine among `machines`. Throws Error(kInput) naming file, line and key for a port
 /// without a machine, or one that is not there.
 std::vector<uint32_t> machine_of_ports(const RunConfig& config, std::span<const std::string> machines);

@@ -14,8 +14,9 @@
 
 namespace rankwire {
 
-/// How long the leader goes on after a signal that another machine's end has brought: mpirun, which sends it to all
-/// when one process has died, gives ten seconds as docs/hosts.md starts it, and the record has to be written in them.
+/// How long the leader goes on after a signal that another machine's end has brought: `srun --kill-on-bad-exit` sends
+/// it when one process has died, and others may be given as little as the ten seconds of mpirun as docs/hosts.md starts
+/// it, in which the record has to be written.
 inline constexpr std::chrono::milliseconds kSparedTime{4000};
 
 /// Of the leader, where its models, and members of an ensemble that it shares with others, are simulated. A signal then

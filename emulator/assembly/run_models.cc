@@ -1,4 +1,6 @@
 // What a prepared run has in virtual time: the twin, the models of `simulation.fidelity`, and what follows from them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <memory>
@@ -164,8 +166,12 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
     recorder_->warning(finding);
     control.warned(finding);
   } else if (control.interrupted.load() && all_ok(runs) && !runs.empty()) {
-    fail_run("{} before all that follows from the runs had ended: jobs' times alone, the band, what if",
-             control.stop_reason());
+    std::string reason =
+        fmt::format("{} before all that follows from the runs had ended: jobs' times alone, the band, what if",
+                    control.stop_reason());
+    if (members_known < members_planned)
+      reason += fmt::format("; the reference's band is of {} of {} members", members_known, members_planned);
+    recorder_->interrupted(reason);
   }
 }
 

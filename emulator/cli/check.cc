@@ -264,7 +264,8 @@ int check_configuration(const RunRequest& request) {
   setup.folds = true;
   prepare(setup, resolved.config, scratch->path());
   if (interrupted) fail_run("stopped by a signal");
-  const nlohmann::ordered_json memory = memory_json(setup);
+  const nlohmann::ordered_json machines = machines_json(setup);
+  const nlohmann::ordered_json memory = memory_json(setup, machines);
   for (std::string& overload : background_overloads(setup)) setup.warnings.push_back(std::move(overload));
   for (std::string& note : unstretched(setup.config)) setup.warnings.push_back(std::move(note));
   for (const std::string& warning : setup.warnings) log_warning(warning);
@@ -274,7 +275,6 @@ int check_configuration(const RunRequest& request) {
     const WorkerThreads threads = worker_threads(setup.config, cores);
     if (const auto finding = core_finding(setup.config, threads, cores.size())) log_warning(*finding);
   }
-  const nlohmann::ordered_json machines = machines_json(setup);
   if (!setup.config.ports.empty() && machines.empty()) require_room_in_dpdk(setup);
   const std::vector<GroupTraffic> groups = group_traffic(setup);
   const EmbeddingReport embedding = report_embedding(resolved.config, scratch->path() / "embedding", request.measure);

@@ -64,7 +64,7 @@ int64_t memory_of_machine(const Setup& setup) {
 nlohmann::ordered_json machines_json(Setup& setup) {
   const std::vector<std::string> machines = machines_of(setup.config);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  if (machines.empty()) return rows;
+  if (machines.size() < 2) return rows;  // ports that are all on one machine are those of a run of one process
   require_machines_can(setup.config);
   const WorkerShares shares = machine_shares(setup, machines);
   const std::vector<MachineLoad> loads = machine_loads(setup, shares);

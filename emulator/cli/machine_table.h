@@ -8,7 +8,8 @@
 namespace rankwire {
 
 /// By machine, in the order of its first port: its ports, its ranks, its workers as workers_json has them, what its
-/// ports carry in an iteration, and the memory that its process takes of an emulated run. Empty where ports name none.
+/// ports carry in an iteration, and the memory that its process takes of an emulated run. Empty where ports do not name
+/// several.
 /// Throws Error(kInput) for what such a run does not do, when a machine's ports have no room in `dpdk.memory`, or
 /// cannot be shared by its workers. The set-up is what it was afterwards.
 nlohmann::ordered_json machines_json(Setup& setup);

@@ -2,21 +2,30 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "base/system_memory.h"
-#include "emulator/assembly/machine_shares.h"
+#include "emulator/assembly/memory_demand.h"
 
 namespace rankwire {
 
-nlohmann::ordered_json memory_json(Setup& setup) {
+nlohmann::ordered_json memory_json(Setup& setup, const nlohmann::ordered_json& machines) {
+  const auto bytes_of = [](const nlohmann::ordered_json& machine) { return machine["memory_bytes"].get<int64_t>(); };
+  const auto largest = std::ranges::max_element(machines, {}, bytes_of);
+  if (largest != machines.end()) setup.machine = (*largest)["machine"].get<std::string>();
   const RunKind kind = setup.config.ports.empty() ? RunKind::kModels : RunKind::kEmulated;
   const MemoryDemand demand = memory_demand(setup, kind, resident_memory());
   const std::optional<Bytes> available = available_memory();
-  // Of several machines no process has all of it.
-  const auto finding = machines_of(setup.config).empty() ? memory_finding(demand, available) : std::nullopt;
-  if (finding) setup.warnings.push_back(*finding);
-  nlohmann::ordered_json json = {{"setup_bytes", demand.setup.count},
+  if (const auto finding = memory_finding(demand, available))
+    setup.warnings.push_back(setup.machine.empty()
+                                 ? *finding
+                                 : fmt::format("on machine '{}', were it this one, {}", setup.machine, *finding));
+  nlohmann::ordered_json json = {{"machine", nullptr},
+                                 {"setup_bytes", demand.setup.count},
                                  {"runs", nlohmann::ordered_json::array()},
                                  {"runs_at_peak", demand.peak().size()}};
   for (const RunMemory& run : demand.runs) {
@@ -25,6 +34,7 @@ nlohmann::ordered_json memory_json(Setup& setup) {
     for (const MemoryPart& part : memory_parts()) row[fmt::format("{}_bytes", part.name)] = (run.*part.bytes).count;
     row["total_bytes"] = (demand.setup + run.total()).count;
   }
+  if (!setup.machine.empty()) json["machine"] = std::exchange(setup.machine, "");
   json["total_bytes"] = demand.total().count;
   json["available_bytes"] = nullptr;
   if (available) json["available_bytes"] = (*available + demand.setup - demand.left_out).count;
@@ -33,7 +43,11 @@ nlohmann::ordered_json memory_json(Setup& setup) {
 
 void print_memory(const nlohmann::ordered_json& memory) {
   const auto mebibytes = [](const nlohmann::ordered_json& bytes) { return bytes.get<double>() / (1 << 20); };
-  fmt::print("\nmemory, MiB:\n{:<12} {:>9}", "run", "set-up");
+  const bool is_of_machine = !memory["machine"].is_null();
+  fmt::print(
+      "\nmemory{}, MiB:\n{:<12} {:>9}",
+      is_of_machine ? fmt::format(" of machine '{}', none takes more", memory["machine"].get<std::string>()) : "",
+      "run", "set-up");
   for (const MemoryPart& part : memory_parts()) fmt::print(" {:>11}", part.name);
   fmt::print(" {:>9}\n", "total");
   for (const auto& run : memory["runs"]) {
@@ -44,9 +58,10 @@ void print_memory(const nlohmann::ordered_json& memory) {
   }
   if (memory["available_bytes"].is_null()) return;
   const auto at_peak = memory["runs_at_peak"].get<size_t>();
-  fmt::print("{}, so {:.0f} MiB in all; {:.0f} MiB are available\n",
+  fmt::print("{}, so {:.0f} MiB {}; {:.0f} MiB are available{}\n",
              at_peak == 1 ? "one after the other" : fmt::format("up to {} at a time", at_peak),
-             mebibytes(memory["total_bytes"]), mebibytes(memory["available_bytes"]));
+             mebibytes(memory["total_bytes"]), is_of_machine ? "on a machine at most" : "in all",
+             mebibytes(memory["available_bytes"]), is_of_machine ? " here" : "");
 }
 
 }  // namespace rankwire

@@ -3,14 +3,17 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/call_deadline.h"
@@ -23,6 +26,7 @@
 #include "emulator/assembly/limits.h"
 #include "emulator/assembly/machine_report.h"
 #include "emulator/assembly/machine_run.h"
+#include "emulator/assembly/machine_shares.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/progress.h"
@@ -219,6 +223,20 @@ std::unique_ptr<MachineLinks> join_others() {
   return join_machines();
 }
 
+std::string name_of_this_machine() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  const std::string host = name.data();
+  return host.substr(0, host.find('.'));
+}
+
+/// A run of one process. Its ports may name the machine that this is.
+int run_alone(const RunRequest& request) {
+  ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kEmulated);
+  be_only_machine(resolved.config, request.machine.empty() ? name_of_this_machine() : request.machine);
+  return run_and_report(request, resolved);
+}
+
 /// The part of a machine that does not lead: it prints nothing.
 void run_part(const RunRequest& request, Machines& machines) {
   const ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kEmulated, &machines);
@@ -238,6 +256,19 @@ void help_simulation(const RunRequest& request, RunKind kind, Machines& machines
   help_with_ensemble(setup, machines, run_threads(setup.config.simulation), {interrupt_flag()});
 }
 
+int status_of(const Error& error) {
+  return error.kind() == ErrorKind::kInput ? 2 : 1;
+}
+
+/// They had told all that was asked of them.
+void tell_missed(const Machines& machines, std::span<const uint32_t> missed) {
+  for (const uint32_t machine : missed)
+    log_warning(
+        fmt::format("machine '{}' has done its part, and may have died since then: nothing was heard of it "
+                    "when all ended. The results stand",
+                    machines.name(machine)));
+}
+
 /// What one machine cannot go on for is the end of the run on all, and the leader says it.
 int run_on_machines(const RunRequest& request, RunKind kind, Machines& machines) {
   const bool is_new = !request.out.empty() && !std::filesystem::exists(request.out);
@@ -253,16 +284,16 @@ int run_on_machines(const RunRequest& request, RunKind kind, Machines& machines)
     const auto* const own = dynamic_cast<const Error*>(&exception);
     const Error error = own != nullptr ? *own : Error(ErrorKind::kRun, exception.what());
     machines.fail(error);
-    machines.leave();
+    machines.leave({status_of(error), machines.leads() ? error.what() : "", &interrupt_flag()});
     if (machines.leads() && is_new) {  // the others' folders in it may have gone after it was to go
       std::error_code ignored;
       std::filesystem::remove(std::filesystem::path(request.out) / kPartsFolder, ignored);
       std::filesystem::remove(request.out, ignored);
     }
     if (machines.leads() || machines.is_gone(0)) throw;
-    return error.kind() == ErrorKind::kInput ? 2 : 1;
+    return status_of(error);
   }
-  machines.leave();
+  tell_missed(machines, machines.leave({status, "", &interrupt_flag()}));
   return status;
 }
 
@@ -277,9 +308,9 @@ int run_emulation(const RunRequest& request) {
   if (request.open == nullptr && is_launched()) {
     Machines machines(join_others(), request.machine);
     if (machines.count() > 1) return run_on_machines(request, RunKind::kEmulated, machines);
-    machines.leave();
+    machines.leave({.status = 1, .error = "MPI does not let a process go that is alone", .hurry = nullptr});
   }
-  return run_and_report(request, resolve(request.config, request.settings, RunKind::kEmulated));
+  return run_alone(request);
 }
 
 int run_simulation(const RunRequest& request, bool twin) {

@@ -258,7 +258,7 @@ void describe_placement(Visitor& visit, RunConfig& config) {
 template <class Visitor>
 void describe_port(Visitor& keys, PortConfig& port) {
   keys.field("name", port.name, Name{});
-  keys.field("on", port.on, TextOrNone{});
+  keys.field("on", port.on, MachineName{});
   keys.field("device", port.device, TextOrNone{});
   keys.field("verbs", port.verbs, TextOrNone{});
   keys.field("port", port.verbs_port, Integer<uint32_t>{1, 255});

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/machine_name.h"
 #include "base/units.h"
 #include "emulator/input/config.h"
 #include "emulator/input/tree.h"
@@ -167,6 +168,17 @@ struct FolderName {
 struct TextOrNone {
   std::string parse(const Tree& scalar) const { return scalar.text == "none" ? std::string() : Text().parse(scalar); }
   ConfigJson print(const std::string& value) const { return value.empty() ? "none" : value; }
+};
+
+/// What a machine is called; "none" is the empty name.
+struct MachineName {
+  std::string parse(const Tree& scalar) const {
+    std::string name = TextOrNone().parse(scalar);
+    if (!name.empty() && !is_machine_name(name))
+      throw ValueError(fmt::format("'{}' is no name of a machine: {}", name, kMachineNameRule));
+    return name;
+  }
+  ConfigJson print(const std::string& value) const { return TextOrNone().print(value); }
 };
 
 /// A file name or prefix, made absolute from the folder of the file in which it is written.

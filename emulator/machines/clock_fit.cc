@@ -1,8 +1,11 @@
 #include "emulator/machines/clock_fit.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 namespace rankwire {
@@ -105,6 +108,11 @@ ClockFit fit_by_source(std::span<const SourceReading> own, std::span<const Sourc
 bool can_both_be(const ClockFit& one, const ClockFit& other, int64_t at) {
   const auto error = [at](const ClockFit& fit) { return fit.error_after(Duration(std::abs(at - fit.at) * 1000)).ps; };
   return std::abs(one.offset_at(at) - other.offset_at(at)) * 1000 <= error(one) + error(other);
+}
+
+std::string error_text(Duration error) {
+  const double us = static_cast<double>(error.ps) / 1e6;
+  return us < 1000 ? fmt::format("{:.3g} us", us) : fmt::format("{:.0f} us", us);
 }
 
 }  // namespace rankwire

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/units.h"
 
@@ -55,6 +56,9 @@ ClockFit fit_by_source(std::span<const SourceReading> own, std::span<const Sourc
 
 /// Whether both can be true of one clock at a time of the own one: what they may be wrong by overlaps.
 bool can_both_be(const ClockFit& one, const ClockFit& other, int64_t at);
+
+/// In us, for people: of less than a millisecond three digits, else whole ones.
+std::string error_text(Duration error);
 
 /// Nanoseconds.
 constexpr int64_t kBurstPause = 100'000'000;

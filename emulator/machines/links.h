@@ -24,7 +24,7 @@ enum class MachineTag : uint8_t {
   kPart,    ///< a piece of the sender's record
   kMember,  ///< what became of a member of the reference's ensemble; of nothing: that was all
   kHalt,    ///< from the leader: of these nobody need tell any more
-  kLeave    ///< from the leader: it is over
+  kLeave    ///< from the leader: it is over, or how all leave; to it: the sender has come to its end, too
 };
 
 struct MachineMessage {

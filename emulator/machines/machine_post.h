@@ -16,10 +16,15 @@
 
 namespace rankwire {
 
-/// How long machines may be silent, and how often they say that they are there.
+/// How long machines may be silent, how often they say that they are there, and how long their end may take.
 struct MachinePatience {
   std::chrono::milliseconds silence{3000};
   std::chrono::milliseconds presence{250};
+  /// Until a machine that is there has come to its end, too: it may be reading traces.
+  std::chrono::milliseconds goodbye{60'000};
+  /// For what all do together, milliseconds after they have said goodbye. mpirun as docs/hosts.md starts it ends
+  /// processes ten seconds after it has seen one die.
+  std::chrono::milliseconds parting{5000};
 };
 
 /// A machine is watched by the leader, and the leader by all: who has been silent for too long is gone for good, and

@@ -4,28 +4,35 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
+
+#include "base/call_deadline.h"
+#include "base/log.h"
+#include "base/machine_name.h"
 
 namespace rankwire {
 namespace {
 
 constexpr std::chrono::milliseconds kTurn{1};
-constexpr const char* kNameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_";
 /// Of all pings of a machine.
 constexpr std::chrono::milliseconds kPingTime{200};
+/// What the leader says when it leaves: first the question whether others do, too.
+constexpr std::string_view kQuestion = "and you?", kOrderly = "orderly", kAtOnce = "at once";
 
 }  // namespace
 
 Machines::Machines(std::unique_ptr<MachineLinks> links, const std::string& name, MachinePatience patience)
-    : links_(std::move(links)), post_(*links_, patience) {
+    : links_(std::move(links)), patience_(patience), post_(*links_, patience) {
   const std::string system = links_->system_name();
   thread_ = std::thread([this] { work(); });
   try {
     introduce((name.empty() ? system.substr(0, system.find('.')) : name) + "\n" + system);
   } catch (const Error& error) {
     fail(error);
-    leave();
+    leave({.status = error.kind() == ErrorKind::kInput ? 2 : 1, .error = error.what()});
     throw;
   }
 }
@@ -52,8 +59,7 @@ void Machines::introduce(const std::string& name) {
   }
   for (uint32_t machine = 0; machine < count(); ++machine) {
     const auto own = names_.begin() + machine;
-    if (leads() && own->find_first_not_of(kNameCharacters) != own->npos)
-      fail_input("'{}' is no name of a machine: letters, digits, '.', '-' and '_'", *own);
+    if (leads() && !is_machine_name(*own)) fail_input("'{}' is no name of a machine: {}", *own, kMachineNameRule);
     if (leads() && std::find(names_.begin(), own, *own) != own)
       fail_input("two processes are on machine '{}': start one on each, or name them by --machine", *own);
   }
@@ -189,29 +195,66 @@ void Machines::fail(const Error& error) {
   }
 }
 
-bool Machines::leave() {
-  if (!thread_.joinable()) return true;
+std::vector<uint32_t> Machines::leave(const Leaving& leaving) {
+  if (!thread_.joinable()) return {};
   bool orderly = true;
+  std::vector<uint32_t> missed;
   if (leads()) {
-    const std::lock_guard lock(mutex_);
-    for (uint32_t machine = 1; machine < count(); ++machine) orderly = orderly && !post_.is_gone(machine);
-    post_.send_all(MachineTag::kLeave, orderly ? "orderly" : "at once");
+    missed = see_off(leaving, orderly);
   } else {
-    for (std::optional<std::string> told; !told;) {
-      {
-        const std::lock_guard lock(mutex_);
-        told = post_.take(0, MachineTag::kLeave);
-        if (!told && post_.is_gone(0)) told = "at once";
-      }
-      orderly = told == "orderly";
-      if (!told) std::this_thread::sleep_for(kTurn);
-    }
+    orderly = say_goodbye();
   }
   // What has been sent last is on its way when another turn of the thread is over.
   std::this_thread::sleep_for(3 * kTurn);
   stop();
+  const CallDeadline deadline(patience_.parting, [&] {
+    if (!leaving.error.empty()) log_error(leaving.error);
+    if (leads())
+      log_warning("MPI does not end on all machines: one may have died when it had done its part. It is left as it is");
+    std::fflush(stdout);
+    std::_Exit(leaving.status);
+  });
   links_->leave(orderly);
-  return orderly;
+  return missed;
+}
+
+std::vector<uint32_t> Machines::see_off(const Leaving& leaving, bool& orderly) {
+  const auto hurries = [&] { return leaving.hurry != nullptr && leaving.hurry->load(); };
+  const bool hurried_before = hurries();
+  std::vector<uint32_t> awaited;
+  {
+    const std::lock_guard lock(mutex_);
+    for (uint32_t machine = 1; machine < count(); ++machine)
+      if (!post_.is_gone(machine)) awaited.push_back(machine);
+    orderly = awaited.size() + 1 == count();
+    post_.send_all(MachineTag::kLeave, kQuestion);
+  }
+  const auto end = MachinePost::Clock::now() + patience_.goodbye;
+  for (bool waits = true; waits;) {
+    std::this_thread::sleep_for(kTurn);
+    const std::lock_guard lock(mutex_);
+    const auto is_gone = [&](uint32_t machine) { return post_.is_gone(machine); };
+    std::erase_if(awaited,
+                  [&](uint32_t machine) { return !is_gone(machine) && post_.take(machine, MachineTag::kLeave); });
+    waits = !std::ranges::all_of(awaited, is_gone) && MachinePost::Clock::now() < end && (hurried_before || !hurries());
+  }
+  orderly = orderly && awaited.empty();
+  const std::lock_guard lock(mutex_);
+  post_.send_all(MachineTag::kLeave, orderly ? kOrderly : kAtOnce);
+  return awaited;
+}
+
+bool Machines::say_goodbye() {
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      const std::optional<std::string> told = post_.take(0, MachineTag::kLeave);
+      if (told && *told != kQuestion) return *told == kOrderly;
+      if (post_.is_gone(0)) return false;
+      if (told) post_.send(0, MachineTag::kLeave, {});
+    }
+    std::this_thread::sleep_for(kTurn);
+  }
 }
 
 void Machines::stop() {

@@ -2,6 +2,7 @@
 // and after it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -65,8 +66,18 @@ class Machines {
 
   /// Says that this machine cannot go on, and why. The leader says it to all.
   void fail(const Error& error);
-  /// All machines leave when the leader does. False where some had gone, so that MPI could not be left in order.
-  bool leave();
+  /// How the process ends should its links not let it go.
+  struct Leaving {
+    int status = 0;     ///< of the process
+    std::string error;  ///< that is said before, unless it is empty
+    /// By the leader: nobody is waited for any more when this becomes true. Null: nothing hurries it.
+    const std::atomic<bool>* hurry = nullptr;
+  };
+  /// All machines leave when the leader does, who asks all whether they have come here, too. Returns, to the leader,
+  /// those that had not gone before and did not answer: then the links are left at once, by all, as they are where some
+  /// had gone. Otherwise they are left together; should a machine die meanwhile, that would never end, and the process
+  /// is ended as `leaving` says when it has taken too long.
+  std::vector<uint32_t> leave(const Leaving& leaving);
 
   /// By the leader, while the others are in `meet`, `gather` or the like: asks the machine for its time.
   std::vector<ClockSample> ping(uint32_t machine, uint32_t most);
@@ -82,11 +93,16 @@ class Machines {
  private:
   void work() noexcept;
   void stop();
+  /// By the leader. `orderly`: all have answered.
+  std::vector<uint32_t> see_off(const Leaving& leaving, bool& orderly);
+  /// By another machine: whether the leader says that all have answered it.
+  bool say_goodbye();
   void introduce(const std::string& name);
   /// Throws when somebody has gone or failed, whoever is waited for, since that may never come then.
   void require_present(uint32_t from);
 
   const std::unique_ptr<MachineLinks> links_;
+  const MachinePatience patience_;
   std::mutex mutex_;  // of the links, `post_`, `turn_` and `stopping_`
   MachinePost post_;
   Turn turn_;

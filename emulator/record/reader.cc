@@ -74,6 +74,7 @@ void RunReader::read_record() {
     if (key == "version") version_ = record.text(1);
     if (key == "created") created_ = record.text(1);
     if (key == "failure") failure_ = record.text(1);
+    if (key == "interruption") interruption_ = record.text(1);
   }
   Statement dut = database_.prepare("SELECT key, value FROM dut");
   while (dut.step()) dut_[dut.text(0)] = dut.text(1);

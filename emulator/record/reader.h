@@ -85,6 +85,8 @@ class RunReader {
   /// Why not all was run that the configuration asks for, whatever became of the runs that are there. Empty where
   /// nothing was in the way.
   const std::string& failure() const { return failure_; }
+  /// Why what was to follow from the runs is not whole, which somebody wanted. Empty where it is, or never was to be.
+  const std::string& interruption() const { return interruption_; }
 
   /// By JobId. Empty where the configuration names none, or in a record of a version of rankwire without them.
   const std::vector<JobInfo>& jobs() const { return jobs_; }
@@ -273,7 +275,7 @@ class RunReader {
 
   std::filesystem::path folder_;
   Database database_;
-  std::string config_, version_, created_, failure_;
+  std::string config_, version_, created_, failure_, interruption_;
   std::map<std::string, std::string> dut_;
   std::vector<std::string> warnings_;
   std::vector<JobInfo> jobs_;

@@ -137,6 +137,10 @@ void RunRecorder::fail(const std::string& reason) {
   for (const uint32_t number : writer_->open_runs()) Run(*writer_, number).fail({}, reason);
 }
 
+void RunRecorder::interrupted(const std::string& reason) {
+  writer_->store([&](RunStore& store) { store.interruption(reason); });
+}
+
 RunRecorder::Following::Following(const Run& run, std::vector<LiveMeasurements*> live) : run_(run) {
   std::erase(live, nullptr);
   run_.writer_->follow(run_.number_, std::move(live));

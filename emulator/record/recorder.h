@@ -132,6 +132,9 @@ class RunRecorder {
   /// Says why not all was run: the record has failed, also where each of its runs has ended well. Of several reasons
   /// the first one stays. Closes all open runs as `Run::fail` does.
   void fail(const std::string& reason);
+  /// Says why what was to follow from the runs is not whole: the record is interrupted where each of its runs has ended
+  /// well.
+  void interrupted(const std::string& reason);
 
   /// Until it is destroyed, or the run ends, the recorder's thread asks `live` every `commit_interval`, and commits
   /// what it hears.

@@ -120,6 +120,11 @@ void RunStore::failure(const std::string& reason) {
   database_.prepare("INSERT OR IGNORE INTO record VALUES(?,?)").bind("failure", reason).execute();
 }
 
+void RunStore::interruption(const std::string& reason) {
+  open();
+  database_.prepare("INSERT OR IGNORE INTO record VALUES(?,?)").bind("interruption", reason).execute();
+}
+
 void RunStore::nodes(std::span<const NodeInfo> nodes) {
   open();
   Statement insert = database_.prepare("INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");

@@ -29,6 +29,7 @@ class RunStore {
                      const std::map<std::string, std::string>& dut);
   /// Of the record as a whole. The first one stays.
   void failure(const std::string& reason);
+  void interruption(const std::string& reason);
   void jobs(std::span<const JobInfo> jobs);
   void jobs_alone(std::span<const JobAlone> jobs);
   void certificate(const Certificate& certificate);

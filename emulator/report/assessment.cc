@@ -238,6 +238,8 @@ RecordVerdict verdict_of(const RunReader& record) {
     if (!of_models && run != emulated) of_models = run_verdict(record, *run);
   }
   if (!of_models && !record.failure().empty()) of_models = RecordVerdict{"failed", record.failure(), "error"};
+  if (!of_models && !record.interruption().empty())
+    of_models = RecordVerdict{"interrupted", record.interruption(), "signal"};
   if (!record.repetitions().empty()) return verdict_of_repetitions(record, of_models);
   if (emulated != nullptr) {
     if (const auto bad = run_verdict(record, *emulated)) return *bad;

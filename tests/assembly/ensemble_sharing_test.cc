@@ -73,7 +73,7 @@ class SharedEnsemble : public ::testing::Test {
         } else {
           help_with_ensemble(setup_, machines, 1, told);
         }
-        machines.leave();
+        machines.leave({});
       });
     for (std::thread& thread : threads) thread.join();
     return ensemble;

@@ -71,6 +71,24 @@ TEST(MachineShares, AreByPortsInTheOrderOfTheFile) {
   EXPECT_TRUE(setup.is_here(PortId(1)));
 }
 
+// As `run.repeat`, which several machines do not do, shows.
+TEST(MachineShares, OfOneMachineAreNone) {
+  const auto config = [] {
+    RunConfig all_on_a = config_with("run.repeat=2");
+    for (PortConfig& port : all_on_a.ports) port.on = "a";
+    return all_on_a;
+  };
+  RunConfig here = config();
+  be_only_machine(here, "a");
+  EXPECT_THAT(machines_of(here), ElementsAre());
+  RunConfig elsewhere = config();
+  EXPECT_THAT([&] { be_only_machine(elsewhere, "lab1"); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("on machine 'a', and this one is called 'lab1'")));
+  RunConfig several = config_with("");
+  be_only_machine(several, "a");
+  EXPECT_THAT(machines_of(several), ElementsAre("b", "a"));
+}
+
 TEST(MachineShares, RefuseWhatOneMachineAloneCanDo) {
   EXPECT_EQ(refusal(""), "none");
   EXPECT_THAT(refusal("run.repeat=2"), HasSubstr("run.repeat"));

@@ -86,7 +86,7 @@ class MachineStart : public ::testing::TestWithParam<uint32_t> {};
 
 // All of one: it knows what is its own, agrees with the others, gives its ends of connections to their peers, is ready
 // and begins.
-TEST_P(MachineStart, CostsTheLeaderTenMessagesAMachine) {
+TEST_P(MachineStart, CostsTheLeaderElevenMessagesAMachine) {
   const uint32_t count = GetParam();
   const testing::TemporaryFolder folder;
   rankwire::Setup setup;
@@ -118,16 +118,17 @@ TEST_P(MachineStart, CostsTheLeaderTenMessagesAMachine) {
       ++begun;
       run.end();
       EXPECT_FALSE(team.ended()) << team.reason();
-      machines.leave();
+      machines.leave({});
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(begun, count);
   const uint64_t others = count - 1;
   // Names; that all have met; the path MTU; the digest of the set-up; whether it is asked for; that all agree; that all
-  // are ready; that they have met again; when it begins; that it is over.
-  EXPECT_EQ(from_leader.messages, 10 * others);
-  // A name, and that it has met; its path MTU; whether it differs, and in what; that it is ready, and has met.
-  EXPECT_EQ(to_leader.messages, 7 * others);
+  // are ready; that they have met again; when it begins; that it is over, and how they leave.
+  EXPECT_EQ(from_leader.messages, 11 * others);
+  // A name, and that it has met; its path MTU; whether it differs, and in what; that it is ready, and has met; that it
+  // is at its end, too.
+  EXPECT_EQ(to_leader.messages, 8 * others);
   // To each the names, twice, of 4 to 7 characters with a line's end, and the starts, of up to 19 digits and a space,
   // of all: it grows with the square, but the configuration, of some 500 bytes a port, is not in it.
   EXPECT_LE(from_leader.bytes, others * (count * (2 * 8 + 20) + 200));
@@ -152,7 +153,7 @@ TEST(MachineAgreement, AnotherVersionOfTheProgramIsRefused) {
         refusals[own] = error.what();
         machines.fail(error);
       }
-      machines.leave();
+      machines.leave({});
     });
   for (std::thread& thread : threads) thread.join();
   const char* const expected = "machine 'node1' differs from 'node0': is rankwire 1.1, not 1.0";

@@ -33,7 +33,7 @@ class Signal : public ::testing::Test {
         Machines all(std::make_unique<FakeLinks>(network_, own, std::string(1, static_cast<char>('a' + own))), "",
                      testing::kShortPatience);
         if (all.leads()) lead(all);
-        all.leave();
+        all.leave({});
       });
     for (std::thread& thread : threads) thread.join();
   }

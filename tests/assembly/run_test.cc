@@ -128,6 +128,23 @@ TEST_F(SmallRun, AnInterruptIsAResult) {
   EXPECT_EQ(RunReader(out()).runs().at(0).end.verdict, "interrupted");
 }
 
+TEST_F(SmallRun, AnInterruptOfWhatFollowsLeavesTheRunsAsTheyAre) {
+  const std::vector<std::string> settings{"simulation.fidelity=[flow]", "simulation.ensemble=3",
+                                          "simulation.threads=1"};
+  PreparedRun prepared(resolve(file(), settings, RunKind::kModels), {out()});
+  const std::vector<CompletedRun> runs = prepared.run({stop_, [&](const WatchedRun& run) {
+                                                         if (run.label == "ensemble 2 of 3") stop_ = true;
+                                                         return nullptr;
+                                                       }});
+  EXPECT_TRUE(all_ok(runs));
+  const RunReader record(out());
+  EXPECT_EQ(record.runs().at(0).end.verdict, "ok");
+  EXPECT_EQ(record.ensemble().size(), 1u);
+  EXPECT_EQ(record.failure(), "");
+  EXPECT_THAT(record.interruption(), HasSubstr("stopped by a signal before all that follows from the runs had ended"));
+  EXPECT_THAT(record.interruption(), HasSubstr("the reference's band is of 1 of 3 members"));
+}
+
 // Models do not run once the emulated run has thrown; an exception of any kind is told.
 TEST_F(SmallRun, AnEmulatedRunThatThrowsIsRecordedAsFailed) {
   PreparedRun prepared(resolved(RunKind::kEmulated), {out()});

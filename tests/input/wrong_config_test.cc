@@ -696,6 +696,10 @@ const Mistake kMistakes[] = {
      "workload: {generate: {layers: 2}}\nhybrid: {wired: 0}\nports:\n  - {device: net_null0, on: a}\n"
      "  - {device: net_null1, on: b}\n",
      ":4: ports[0].on: 'hybrid' is of one machine: the model of the links would be on each of several"},
+    {"MachineThatIsAPath", "workload: {generate: {layers: 2}}\nports:\n  - {on: \"../../evil\"}\n  - {on: a}\n",
+     ":3: ports[0].on: '../../evil' is no name of a machine: letters, digits, '.', '-' and '_', of which the first is "
+     "a "
+     "letter or a digit, 128 at most"},
     {"DilationOfNothing", "GOODdilation: 0\n", ":3: dilation.factor: 0 is outside 1 .. 1000"},
     {"DilatedHybridOfDevices",
      "workload: {generate: {layers: 2}}\nhybrid: {wired: 0}\nports:\n  - {device: net_null0}\n  - {}\n"

@@ -111,5 +111,12 @@ TEST(ClockFit, TwoThatMayBeWrongCanBothBeWhereTheyMeet) {
   EXPECT_TRUE(can_both_be(pings, source, 10'000));
 }
 
+TEST(ClockError, IsToldWithoutPowersOfTen) {
+  EXPECT_EQ(error_text(nanoseconds(1)), "0.001 us");
+  EXPECT_EQ(error_text(nanoseconds(12'340)), "12.3 us");
+  EXPECT_EQ(error_text(nanoseconds(4'139'600)), "4140 us");
+  EXPECT_EQ(error_text(milliseconds(100)), "100000 us");
+}
+
 }  // namespace
 }  // namespace rankwire

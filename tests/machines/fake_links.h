@@ -17,7 +17,9 @@ namespace rankwire::testing {
 
 /// For tests, which have no time to wait for what will not come.
 inline constexpr MachinePatience kShortPatience{.silence = std::chrono::milliseconds(300),
-                                                .presence = std::chrono::milliseconds(20)};
+                                                .presence = std::chrono::milliseconds(20),
+                                                .goodbye = std::chrono::minutes(1),
+                                                .parting = std::chrono::milliseconds(300)};
 
 /// Their mailboxes. Outlives the links.
 class FakeNetwork {

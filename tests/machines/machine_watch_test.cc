@@ -50,7 +50,7 @@ class WatchedTeams : public ::testing::Test {
           const MachineWatch watch(machines, own.team, own.jobs);
           act(machines, own);
         }
-        machines.leave();
+        machines.leave({});
       });
     for (std::thread& thread : threads) thread.join();
   }

@@ -4,12 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/log.h"
 #include "tests/machines/fake_links.h"
 
 namespace rankwire {
@@ -37,10 +42,11 @@ class MachineThreads : public ::testing::Test {
             act(machines);
           } catch (const Error& error) {
             machines.fail(error);
-            machines.leave();
+            machines.leave({});
             throw;
           }
-          machines.leave();
+          const auto missed = machines.leave({.status = 0, .error = "", .hurry = &hurry_});
+          if (machines.leads()) missed_ = missed;
         } catch (const Error& error) {
           errors_[i] = error;
         }
@@ -53,6 +59,26 @@ class MachineThreads : public ::testing::Test {
   FakeNetwork* network_ = nullptr;
   std::vector<std::optional<Error>> errors_;
   std::vector<int> orderly_;
+  std::vector<uint32_t> missed_;  // by the leader
+  std::atomic<bool> hurry_{false};
+};
+
+/// Of an MPI that waits for one that has died.
+class StuckLinks final : public MachineLinks {
+ public:
+  explicit StuckLinks(FakeNetwork& network) : links_(network, 0, "a") {}
+
+  uint32_t own() const override { return links_.own(); }
+  uint32_t count() const override { return links_.count(); }
+  std::string system_name() const override { return links_.system_name(); }
+  void send(uint32_t to, MachineTag tag, std::string_view bytes) override { links_.send(to, tag, bytes); }
+  std::optional<MachineMessage> receive() override { return links_.receive(); }
+  void leave(bool) override {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+
+ private:
+  FakeLinks links_;
 };
 
 TEST_F(MachineThreads, KnowEachOthersNamesAndWhatTheLeaderSays) {
@@ -113,6 +139,39 @@ TEST_F(MachineThreads, AfterARunTheLeaderHearsThoseThatAreThere) {
   });
   EXPECT_THAT(heard, ElementsAre("a", std::nullopt, "c"));
   EXPECT_EQ(error(2), "none");
+}
+
+// Nobody has been silent for too long yet when the leader leaves.
+TEST_F(MachineThreads, OneThatDiesAtTheEndIsMissedAndWaitedForByNobody) {
+  run({"a", "b", "c"}, [&](Machines& machines) {
+    machines.meet();
+    if (machines.own_name() == "b") network_->cut_off(1);
+  });
+  EXPECT_THAT(missed_, ElementsAre(1));
+  for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(error(i), "none");
+  EXPECT_THAT(orderly_, ElementsAre(0, 0, 0));
+}
+
+// Machine b is there, hears the leader's question and does not come to its end.
+TEST_F(MachineThreads, ASignalEndsTheWaitForOneThatIsStillAtWork) {
+  run({"a", "b"}, [&](Machines& machines) {
+    if (machines.leads()) return;
+    machines.take(0, MachineTag::kLeave);
+    hurry_ = true;
+  });
+  EXPECT_THAT(missed_, ElementsAre(1));
+  EXPECT_THAT(orderly_, ElementsAre(0, 0));
+}
+
+TEST(MachinesDeathTest, WhatNeverLetsAProcessGoIsLeftWithItsStatus) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto leave = [] {
+    configure_log(Verbosity::kNormal);
+    FakeNetwork network(1);
+    Machines machines(std::make_unique<StuckLinks>(network), "", testing::kShortPatience);
+    machines.leave({.status = 3, .error = "run.yaml:3: wrong", .hurry = nullptr});
+  };
+  EXPECT_EXIT(leave(), ::testing::ExitedWithCode(3), "run.yaml:3: wrong(.|\n)*MPI does not end on all machines");
 }
 
 // Threads of one machine have one clock.

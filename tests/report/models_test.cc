@@ -115,6 +115,20 @@ TEST_F(Models, ATwinAloneHasNoReference) {
   EXPECT_THAT(summary_table(record), HasSubstr("50 us twin"));
 }
 
+// As when a signal ends the ensemble, whose reference is there.
+TEST_F(Models, WhatASignalHasCutShortIsTheVerdictOfRunsThatEndedWell) {
+  {
+    RunRecorder recorder(folder_.path(), {});
+    testing::begin_sample(recorder);
+    record_model(recorder, "flow", 25);
+    recorder.interrupted("stopped by a signal before the band");
+  }
+  const RecordVerdict verdict = verdict_of(RunReader(folder_.path()));
+  EXPECT_EQ(verdict.verdict, "interrupted");
+  EXPECT_EQ(verdict.code, "signal");
+  EXPECT_EQ(verdict.reason, "stopped by a signal before the band");
+}
+
 TEST_F(Models, ALaterOneThatFailsIsTheVerdict) {
   {
     RunRecorder recorder(folder_.path(), {});

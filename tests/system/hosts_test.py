@@ -323,6 +323,14 @@ class Hosts(MachinesTest):
         self.assertEqual(summaries[0]["reference"]["band"]["runs"], 6)
         self.assertEqual(*summaries)
 
+    def test_all_ports_on_one_machine_take_one_process(self):
+        config = self.config()
+        for port in config["ports"]:
+            port["on"] = "a"
+        process = self.on_machines(self.configuration(config))
+        self.assertEqual(Run(self.folder / "run").summary["machines"], [], process.stderr)
+        self.assert_delivered(Run(self.folder / "run"))
+
     def test_without_the_others_it_says_how_to_start_them(self):
         process = rankwire("run", self.configuration(self.config()))
         self.assertEqual(process.returncode, USAGE)
@@ -385,6 +393,13 @@ class SeveralWorkers(MachinesTest):
         self.assertEqual(checked["workers"], [])
         self.assertEqual([[worker["ports"] for worker in machine["workers"]] for machine in checked["machines"]],
                          [[["p0"], ["p1"]], [["p2"], ["p3"]]])
+        # What one takes rather than all: the emulated run without the ports of the other.
+        memory = checked["memory"]
+        self.assertIn(memory["machine"], MACHINES)
+        process = rankwire("check", self.configuration(self.config(on=False), name="alone.yaml"), "--no-measure", "--json")
+        alone = json.loads(process.stdout)["memory"]
+        self.assertEqual((memory["runs"][0]["run"], alone["machine"]), ("emulated", None))
+        self.assertLess(memory["runs"][0]["frames_bytes"], 0.75 * alone["runs"][0]["frames_bytes"])
         process = rankwire("check", path, "--no-measure", "--set", "workers.count=3")
         self.assertEqual(process.returncode, USAGE)
         self.assertIn("workers.count: 1 more than ports of machine 'a' can be shared by", process.stderr)
