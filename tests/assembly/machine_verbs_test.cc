@@ -42,7 +42,7 @@ std::array<std::string, kThree> on_machines(const std::function<void(Machines&)>
         errors[own] = error.what();
         machines.fail(error);
       }
-      machines.leave();
+      machines.leave({});
     });
   for (std::thread& thread : threads) thread.join();
   return errors;
