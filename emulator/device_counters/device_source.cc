@@ -30,6 +30,11 @@ int64_t ns_of(milliseconds time) {
   return std::chrono::nanoseconds(time).count();
 }
 
+/// What it has written to standard error, if anything.
+std::string complaint_of(const HookProcess& child) {
+  return child.complained.empty() ? "" : "; " + words_of_hook(child.complained);
+}
+
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == line.npos;
 }
@@ -209,13 +214,13 @@ void DeviceSource::read_stream() {
     const auto so_far = SteadyClock::now() - begin;
     if (so_far <= options_.patience) continue;
     if (!has_said || silent_ns() > ns_of(options_.patience))
-      fail_run("'{}' printed nothing {} {:.3g} s; {}", options_.stream[0], has_said ? "more for" : "within",
-               seconds(options_.patience), words_of_hook(child.complained));
+      fail_run("'{}' printed nothing {} {:.3g} s{}", options_.stream[0], has_said ? "more for" : "within",
+               seconds(options_.patience), complaint_of(child));
   }
   const std::chrono::nanoseconds silent(silent_ns());
   if (silent > std::max(kSilence, kSilentIntervals * options_.interval))
-    fail_run("'{}' printed nothing more for {:.3g} s before the end; {}", options_.stream[0], seconds(silent),
-             words_of_hook(child.complained));
+    fail_run("'{}' printed nothing more for {:.3g} s before the end{}", options_.stream[0], seconds(silent),
+             complaint_of(child));
 }
 
 /// One that has ended is started again.
