@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -146,17 +147,25 @@ class Graph {
         outcomes_[i] = {waits_[i].peer, {}, {}, {}};
   }
 
-  /// The rank at which most waits end; where any have gone, of these.
+  /// The rank at which most waits end; where any have gone, of these. However many wait at a connection, it accuses
+  /// each of its ends once: how many of a rank's connections stand still tells whether it is dead.
   std::optional<RankId> most_accused() const {
     std::vector<std::pair<uint32_t, uint32_t>> votes(facts_.ranks);  // all, and those of what is sent to the rank
-    for (const Outcome& outcome : outcomes_) {
+    std::set<std::pair<ConnectionId, RankId>> counted;
+    const auto accuses_first = [&](size_t i, RankId rank) {
+      const ConnectionId connection = waits_[i].connection;
+      return rank.valid() && (!connection.valid() || counted.emplace(connection, rank).second);
+    };
+    for (size_t i = 0; i < outcomes_.size(); ++i) {
+      const Outcome& outcome = outcomes_[i];
       if (outcome.next.valid() || (!gone_.empty() && outcome.kind != StallClass::kGoneMachine)) continue;
-      if (outcome.destination.valid()) {
+      if (accuses_first(i, outcome.destination)) {
         ++votes[outcome.destination.value].first;
         ++votes[outcome.destination.value].second;
       }
       // A receiver without room is not its source's doing.
-      if (outcome.source.valid() && outcome.kind != StallClass::kCreditShortage) ++votes[outcome.source.value].first;
+      if (outcome.kind != StallClass::kCreditShortage && accuses_first(i, outcome.source))
+        ++votes[outcome.source.value].first;
     }
     const auto most = std::ranges::max_element(votes);
     if (most == votes.end() || most->first == 0) return std::nullopt;

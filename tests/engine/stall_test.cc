@@ -78,6 +78,29 @@ TEST(Stall, EndsAtTheRankThatBothOfItsNeighboursAccuse) {
   EXPECT_EQ(stall.chain.back().peer, RankId(3));
 }
 
+// What ranks 2 and 6 send and are sent is lost, as behind one port: three connections of rank 6, and two each of 0 and
+// 2, at some of which both ends wait, or one twice.
+TEST(Stall, AConnectionAccusesItsEndsOnceHoweverManyWaitAtIt) {
+  StallFacts facts;
+  facts.ranks = 8;
+  facts.stall_timeout = seconds(5);
+  const auto add = [&](WaitKind kind, uint32_t rank, uint32_t peer, uint32_t connection) {
+    facts.waits.push_back(
+        {.kind = kind, .rank = RankId(rank), .peer = RankId(peer), .node = 0, .connection = ConnectionId(connection)});
+  };
+  add(WaitKind::kAnswer, 6, 0, 3);
+  add(WaitKind::kAnswer, 6, 0, 3);
+  add(WaitKind::kMessage, 0, 6, 3);
+  add(WaitKind::kAnswer, 0, 2, 2);
+  add(WaitKind::kMessage, 2, 0, 2);
+  add(WaitKind::kAnswer, 3, 2, 7);
+  add(WaitKind::kAnswer, 4, 6, 12);
+  add(WaitKind::kAnswer, 7, 6, 15);
+  const Stall stall = diagnose_stall(facts, [](ConnectionId) { return std::vector{unanswered()}; });
+  EXPECT_EQ(stall.kind, StallClass::kDeadPeer);
+  EXPECT_EQ(stall.culprit, RankId(6));
+}
+
 TEST(Stall, AReceiverWithoutRoomIsAccusedAloneAndOfRoom) {
   Ring ring(4);
   ring.stick(1, {.hold = Hold::kReceiver});
