@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/call_deadline.h"
 #include "base/error.h"
@@ -293,7 +294,8 @@ int run_on_machines(const RunRequest& request, RunKind kind, Machines& machines)
     if (machines.leads() || machines.is_gone(0)) throw;
     return status_of(error);
   }
-  tell_missed(machines, machines.leave({status, "", &interrupt_flag()}));
+  const std::vector<uint32_t> missed = machines.leave({status, "", &interrupt_flag()});
+  if (status == 0) tell_missed(machines, missed);  // else it has been told why
   return status;
 }
 

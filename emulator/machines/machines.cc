@@ -197,13 +197,9 @@ void Machines::fail(const Error& error) {
 
 std::vector<uint32_t> Machines::leave(const Leaving& leaving) {
   if (!thread_.joinable()) return {};
-  bool orderly = true;
   std::vector<uint32_t> missed;
-  if (leads()) {
-    missed = see_off(leaving, orderly);
-  } else {
-    orderly = say_goodbye();
-  }
+  if (leads()) missed = see_off(leaving);
+  const bool orderly = leads() ? missed.empty() : say_goodbye();
   // What has been sent last is on its way when another turn of the thread is over.
   std::this_thread::sleep_for(3 * kTurn);
   stop();
@@ -218,7 +214,7 @@ std::vector<uint32_t> Machines::leave(const Leaving& leaving) {
   return missed;
 }
 
-std::vector<uint32_t> Machines::see_off(const Leaving& leaving, bool& orderly) {
+std::vector<uint32_t> Machines::see_off(const Leaving& leaving) {
   const auto hurries = [&] { return leaving.hurry != nullptr && leaving.hurry->load(); };
   const bool hurried_before = hurries();
   std::vector<uint32_t> awaited;
@@ -226,7 +222,6 @@ std::vector<uint32_t> Machines::see_off(const Leaving& leaving, bool& orderly) {
     const std::lock_guard lock(mutex_);
     for (uint32_t machine = 1; machine < count(); ++machine)
       if (!post_.is_gone(machine)) awaited.push_back(machine);
-    orderly = awaited.size() + 1 == count();
     post_.send_all(MachineTag::kLeave, kQuestion);
   }
   const auto end = MachinePost::Clock::now() + patience_.goodbye;
@@ -238,10 +233,12 @@ std::vector<uint32_t> Machines::see_off(const Leaving& leaving, bool& orderly) {
                   [&](uint32_t machine) { return !is_gone(machine) && post_.take(machine, MachineTag::kLeave); });
     waits = !std::ranges::all_of(awaited, is_gone) && MachinePost::Clock::now() < end && (hurried_before || !hurries());
   }
-  orderly = orderly && awaited.empty();
   const std::lock_guard lock(mutex_);
-  post_.send_all(MachineTag::kLeave, orderly ? kOrderly : kAtOnce);
-  return awaited;
+  std::vector<uint32_t> missed;
+  for (uint32_t machine = 1; machine < count(); ++machine)
+    if (post_.is_gone(machine) || std::ranges::find(awaited, machine) != awaited.end()) missed.push_back(machine);
+  post_.send_all(MachineTag::kLeave, missed.empty() ? kOrderly : kAtOnce);
+  return missed;
 }
 
 bool Machines::say_goodbye() {

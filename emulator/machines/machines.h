@@ -74,9 +74,9 @@ class Machines {
     const std::atomic<bool>* hurry = nullptr;
   };
   /// All machines leave when the leader does, who asks all whether they have come here, too. Returns, to the leader,
-  /// those that had not gone before and did not answer: then the links are left at once, by all, as they are where some
-  /// had gone. Otherwise they are left together; should a machine die meanwhile, that would never end, and the process
-  /// is ended as `leaving` says when it has taken too long.
+  /// those that had gone or did not answer: then the links are left at once, by all. Otherwise they are left together;
+  /// should a machine die meanwhile, that would never end, and the process is ended as `leaving` says when it has taken
+  /// too long.
   std::vector<uint32_t> leave(const Leaving& leaving);
 
   /// By the leader, while the others are in `meet`, `gather` or the like: asks the machine for its time.
@@ -93,8 +93,8 @@ class Machines {
  private:
   void work() noexcept;
   void stop();
-  /// By the leader. `orderly`: all have answered.
-  std::vector<uint32_t> see_off(const Leaving& leaving, bool& orderly);
+  /// By the leader: who had gone or did not answer.
+  std::vector<uint32_t> see_off(const Leaving& leaving);
   /// By another machine: whether the leader says that all have answered it.
   bool say_goodbye();
   void introduce(const std::string& name);

@@ -139,6 +139,7 @@ TEST_F(MachineThreads, AfterARunTheLeaderHearsThoseThatAreThere) {
   });
   EXPECT_THAT(heard, ElementsAre("a", std::nullopt, "c"));
   EXPECT_EQ(error(2), "none");
+  EXPECT_THAT(missed_, ElementsAre(1)) << "who had gone before";
 }
 
 // Nobody has been silent for too long yet when the leader leaves.
