@@ -26,6 +26,8 @@ constexpr uint32_t kPings = 200;
 /// Before the run, of half of them each: of hundreds of machines it takes seconds until all have been asked, and by the
 /// second round it is known how clocks drift until the start.
 constexpr int kRounds = 2;
+/// For machines that have answered nothing by then, all together.
+constexpr std::chrono::seconds kLongestPing{5};
 /// From the word that all start to the start, and for each machine, to which the word is sent one after the other.
 constexpr int64_t kStartDelay = 20'000'000, kStartDelayOfEach = 200'000;  // ns
 constexpr size_t kPiece = size_t{1} << 20;
@@ -74,9 +76,17 @@ void MachineRun::ping_all() {
   machines_.be_quick(true);
   for (int round = 0; round < kRounds; ++round)
     for (uint32_t machine = 1; machine < machines_.count(); ++machine) add_samples(machine, kPings / kRounds);
+  // One whose core others have needs longer for an answer than all questions may take.
+  const auto end = std::chrono::steady_clock::now() + kLongestPing;
+  for (uint32_t machine = 1; machine < machines_.count(); ++machine)
+    while (samples_[machine].empty() && !machines_.is_gone(machine) && std::chrono::steady_clock::now() < end)
+      add_samples(machine, kPings / kRounds);
   machines_.be_quick(false);
   for (uint32_t machine = 1; machine < machines_.count(); ++machine)
-    if (samples_[machine].empty()) fail_run("machine '{}' does not answer", machines_.name(machine));
+    if (samples_[machine].empty())
+      fail_run(
+          "machine '{}' did not answer within {:.3g} s when it was asked for its time: its core may be others', too",
+          machines_.name(machine), std::chrono::duration<double>(kLongestPing).count());
   fits_ = pinged_;
 }
 

@@ -202,11 +202,12 @@ TEST(Summary, ARunThatStoppedHasNoCompletionToCompare) {
     testing::begin_sample(recorder);
     RunEnd end = testing::sample_end(microseconds(5));
     end.verdict = "failed";
-    end.reason = "deadline of 5 us passed";
+    end.reason = "on machine 'b': deadline of 5 us passed";
     testing::record_emulated(recorder, end);
     testing::record_reference(recorder);
   }
   EXPECT_TRUE(summary_of(folder.path())["ratio"].is_null());
+  EXPECT_EQ(summary_of(folder.path())["reason_code"], "deadline") << "whichever machine noticed it";
   EXPECT_THAT(summary_table(RunReader(folder.path())), HasSubstr("failed after 5 us emulated, 30 us reference\n"));
 }
 
