@@ -31,6 +31,10 @@ void check_confined(const std::filesystem::path& file, std::span<const std::stri
 /// Error(kInput) for what is no YAML.
 std::set<std::string> devices_of(const std::string& configuration);
 
+/// What a text of `ports[].device` or `ports[].verbs` names: an interface, RDMA device or PCI address without options,
+/// or a virtual device that stands on none of these, as a whole. Empty: of the embedded switch, or none.
+std::string named_device(const std::string& text);
+
 /// Whether a port may be `device`: one of the embedded switch, or one that whoever started the server named.
 bool is_device_allowed(const std::string& device, std::span<const std::string> devices);
 
