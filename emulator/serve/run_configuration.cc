@@ -149,7 +149,7 @@ void find_devices(const Tree& tree, std::set<std::string>& devices) {
 
 }  // namespace
 
-std::string run_configuration(const OtgConfig& config, std::chrono::seconds longest) {
+std::string run_configuration(const OtgConfig& config, std::chrono::seconds longest, uint64_t capture) {
   const uint64_t mtu = config.mtu == 0 ? 1024 : config.mtu;
   std::map<size_t, uint64_t> flows_of;  // by port
   for (const OtgFlow& flow : config.flows) ++flows_of[flow.from];
@@ -166,7 +166,7 @@ std::string run_configuration(const OtgConfig& config, std::chrono::seconds long
                   {"transport", {{"mtu", fmt::format("{}B", mtu)}, {"verb", config.verb}}},
                   {"run", {{"deadline", fmt::format("{}s", longest.count() + 60)}}}};
   if (const std::optional<uint32_t> length = captured_length(config))
-    run["record"] = {{"capture", fmt::format("{}B", kCaptureMemory)}, {"capture_length", fmt::format("{}B", *length)}};
+    run["record"] = {{"capture", fmt::format("{}B", capture)}, {"capture_length", fmt::format("{}B", *length)}};
   if (!config.mac.empty()) run["addresses"]["mac"] = config.mac;
   for (const OtgPort& port : config.ports) {
     run["ports"].push_back({{"name", port.name}, {"device", port.location}});

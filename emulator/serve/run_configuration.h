@@ -13,13 +13,13 @@
 
 namespace rankwire {
 
-/// Bytes of frames with what is said of each that a run whose ports capture keeps, of all ports together.
+/// Bytes of frames with what is said of each that a run whose ports capture keeps at most, of all ports together.
 inline constexpr uint64_t kCaptureMemory = 256 << 20;
 
 /// A configuration, YAML, whose flows send until the run is ended, or for `longest`: each is an entry of `background`
 /// of the same name, beside a job that computes for so long. Its rates are those of the line, headers included. There
-/// is no `ai_workload`.
-std::string run_configuration(const OtgConfig& config, std::chrono::seconds longest);
+/// is no `ai_workload`. `capture`: bytes for what ports capture, where one does.
+std::string run_configuration(const OtgConfig& config, std::chrono::seconds longest, uint64_t capture = kCaptureMemory);
 
 /// What a client's own configuration, the YAML file `file`, may not have: a path out of the folder of the run, a device
 /// that is not among `devices`, a section that does more than describe a run. Appends to `errors`; throws Error(kInput)

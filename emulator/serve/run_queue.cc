@@ -76,7 +76,8 @@ RunQueue::~RunQueue() {
   thread_.join();
 }
 
-std::string RunQueue::submit(const std::string& configuration, const std::vector<OtgFile>& files, bool at_once) {
+std::string RunQueue::submit(const std::string& configuration, const std::vector<OtgFile>& files, bool at_once,
+                             uint64_t room) {
   std::set<std::string> devices = devices_of(configuration);
   const std::lock_guard lock(mutex_);
   if (const std::string other = in_the_way_of(devices); !other.empty()) {
@@ -85,7 +86,7 @@ std::string RunQueue::submit(const std::string& configuration, const std::vector
     if (const size_t waiting = running_.size() + waiting_.size() - outlook().going.size(); waiting >= most_waiting_)
       throw ServeError(429, fmt::format("{} runs wait already (--queue)", waiting));
   }
-  const std::string id = store_.new_run(configuration, files);
+  const std::string id = store_.new_run(configuration, files, room);
   items_[id].devices = std::move(devices);
   waiting_.push_back(id);
   changed_.notify_all();

@@ -51,8 +51,9 @@ class RunQueue {
   RunQueue& operator=(const RunQueue&) = delete;
 
   /// Puts it behind others; `at_once`: fails with 409 when it would not begin now, past those that wait. Returns its
-  /// id. Throws ServeError: 429 when too many wait, and what KeptRuns::new_run throws.
-  std::string submit(const std::string& configuration, const std::vector<OtgFile>& files, bool at_once);
+  /// id. Throws ServeError: 429 when too many wait, and what KeptRuns::new_run throws, which `room` is of.
+  std::string submit(const std::string& configuration, const std::vector<OtgFile>& files, bool at_once,
+                     uint64_t room = 0);
   /// Why rankwire would not run this; empty: it would. Nothing is queued, no device is touched.
   std::string objection(const std::string& configuration, const std::vector<OtgFile>& files,
                         std::span<const std::string> devices, RequestErrors& errors);

@@ -108,6 +108,22 @@ TEST(KeptRuns, FilesThatNoRunHasGoFirst) {
   EXPECT_THAT(store.runs(), ElementsAre());
 }
 
+TEST(KeptRuns, ARunHasTheRoomThatItAsksFor) {
+  const testing::TemporaryFolder folder;
+  KeptRuns store(folder.path(), {.quota = 1000});
+  const std::string ended = store.new_run(std::string(300, 'x'), {}),
+                    going_on = store.new_run("", {{"x", upload(store, 200, 'x')}});
+  store.has_ended(ended);
+  upload(store, 100, 'y');  // which waits for its run
+  EXPECT_EQ(store.most_room(), 700u) << "what has ended may go";
+  EXPECT_EQ(status_of_failure([&] { store.new_run("", {}, 701); }), 507);
+  const std::string third = store.new_run("", {}, 400);
+  EXPECT_THAT(store.runs(), ElementsAre(ended, going_on, third)) << "there were 400";
+  EXPECT_EQ(store.most_room(), 700u);
+  const std::string fourth = store.new_run("", {}, 700);
+  EXPECT_THAT(store.runs(), ElementsAre(going_on, third, fourth));
+}
+
 TEST(KeptRuns, NothingGoesForWhatHasNoRoomAtAll) {
   const testing::TemporaryFolder folder;
   KeptRuns store(folder.path(), {.quota = 100});
