@@ -44,6 +44,17 @@ struct Upload {
   const int descriptor;
 };
 
+/// Writes it all; 0, or the errno of what went wrong.
+int write_whole(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : ENOSPC;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return 0;
+}
+
 /// "r000012".
 std::string id_of(uint64_t number) {
   return fmt::format("r{:06}", number);
@@ -101,14 +112,14 @@ bool KeptRuns::keep_file(const std::string& sha256, const Body& body, uint64_t a
   std::optional<Upload> upload;
   if (!is_known) upload.emplace((root_ / "files" / ".upload-XXXXXX").string());
   Sha256 digest;
-  bool is_written = true;
+  int failure = 0;  // of the write; others come before anybody asks
   const auto write = [&](std::string_view piece) {
     digest.add(piece);
     if (is_known) return true;
     if (piece.size() > room) room += grant(piece.size() - room, wants(piece.size() - room));
-    is_written = ::write(upload->descriptor, piece.data(), piece.size()) == static_cast<ssize_t>(piece.size());
+    failure = write_whole(upload->descriptor, piece);
     room -= piece.size(), granted_ -= piece.size();
-    return is_written;
+    return failure == 0;
   };
   bool whole = false;
   try {
@@ -118,7 +129,7 @@ bool KeptRuns::keep_file(const std::string& sha256, const Body& body, uint64_t a
     throw;
   }
   granted_ -= room;
-  if (!is_written) throw ServeError(507, fmt::format("the file cannot be written: {}", std::strerror(errno)));
+  if (failure != 0) throw ServeError(507, fmt::format("the file cannot be written: {}", std::strerror(failure)));
   if (!whole) throw ServeError(400, "the file did not come whole");
   if (const std::string found = digest.digits(); found != sha256)
     throw ServeError(400, fmt::format("what came has the SHA-256 {}, not {}", found, sha256));
