@@ -19,8 +19,7 @@ using Json = nlohmann::json;
 constexpr std::chrono::seconds kToBegin{60}, kToEnd{30};
 /// How far what a run's page is told may be behind the run, and how long what it captures is on its way to its file.
 constexpr std::chrono::milliseconds kPageIsBehind{500}, kUntilWritten{700};
-/// Bytes of a frame that is captured, more than it can be: 4096 of payload (ib_mtu), headers, and what is said of it.
-constexpr uint64_t kLargestBlock = 8 << 10;
+constexpr uint64_t kLargestBlock = 8 << 10;  // bytes of a frame that is captured, more than it can be: ib_mtu is 4096
 
 void refuse(RequestErrors errors) {
   if (!errors.empty()) throw ServeError(400, std::move(errors));
@@ -292,7 +291,11 @@ void OtgService::start(std::unique_lock<std::mutex>& lock) {
   const RunStatus status = queue_.await(run, RunState::kStarting, kToBegin);
   if (status.state <= RunState::kStarting)
     throw ServeError(503, fmt::format("run {} has not begun after {} s; it still may", run, kToBegin.count()));
-  // What ended before anybody looked has run, unless it was refused, or somebody else has stopped it.
+  // Somebody else, or the quota. Whether it had begun by then, and nobody had looked yet, is no matter.
+  if (status.is_cut_short)
+    throw ServeError(409,
+                     fmt::format("run {}: {}", run, status.reason.empty() ? "stopped before it began" : status.reason));
+  // What ended before anybody looked has run, unless it was refused.
   if (status.state == RunState::kEnded && summary_of_run(store_.folder(run) / "out").is_null())
     throw ServeError(status.exit_status == 2 ? 400 : 500,
                      fmt::format("run {}: {}", run, status.reason.empty() ? status.last_words : status.reason));
