@@ -16,7 +16,7 @@ struct EndOfRun {
   std::string reason;              ///< why the server had it end, or let it not begin; empty: it did not
 };
 
-/// Best effort: where it cannot be written the next server does not know.
+/// Best effort: where it cannot be written whole, what was there stays, and the next server does not know.
 void write_end_of_run(const std::filesystem::path& folder, const EndOfRun& end);
 /// Nothing is known where there is none.
 EndOfRun read_end_of_run(const std::filesystem::path& folder);

@@ -109,8 +109,14 @@ std::vector<JsonReader> JsonReader::objects(const char* field) {
     fail(field, "is no list");
     return all;
   }
-  for (size_t i = 0; i < value->size(); ++i)
-    all.emplace_back((*value)[i], fmt::format("{}[{}]", path_of(field), i), *errors_);
+  for (size_t i = 0; i < value->size(); ++i) {
+    // Of a list protobuf's JSON has no null, as nothing there can be not set.
+    if ((*value)[i].is_null()) {
+      fail(fmt::format("{}[{}]", field, i), "is null, and no object");
+    } else {
+      all.emplace_back((*value)[i], fmt::format("{}[{}]", path_of(field), i), *errors_);
+    }
+  }
   return all;
 }
 

@@ -39,7 +39,7 @@ class JsonReader {
   std::optional<bool> flag(const char* field);
   /// Texts of a list; empty when it is not there.
   std::vector<std::string> texts(const char* field);
-  /// Objects of a list; empty when it is not there.
+  /// Objects of a list; empty when it is not there. A null in it is an error.
   std::vector<JsonReader> objects(const char* field);
   /// Absent when it is not there.
   std::optional<JsonReader> object(const char* field);

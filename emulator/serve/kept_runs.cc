@@ -44,6 +44,17 @@ struct Upload {
   const int descriptor;
 };
 
+/// Writes it all; 0, or the errno of what went wrong.
+int write_whole(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : ENOSPC;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return 0;
+}
+
 /// "r000012".
 std::string id_of(uint64_t number) {
   return fmt::format("r{:06}", number);
@@ -101,14 +112,14 @@ bool KeptRuns::keep_file(const std::string& sha256, const Body& body, uint64_t a
   std::optional<Upload> upload;
   if (!is_known) upload.emplace((root_ / "files" / ".upload-XXXXXX").string());
   Sha256 digest;
-  bool is_written = true;
+  int failure = 0;  // of the write; others come before anybody asks
   const auto write = [&](std::string_view piece) {
     digest.add(piece);
     if (is_known) return true;
     if (piece.size() > room) room += grant(piece.size() - room, wants(piece.size() - room));
-    is_written = ::write(upload->descriptor, piece.data(), piece.size()) == static_cast<ssize_t>(piece.size());
+    failure = write_whole(upload->descriptor, piece);
     room -= piece.size(), granted_ -= piece.size();
-    return is_written;
+    return failure == 0;
   };
   bool whole = false;
   try {
@@ -118,7 +129,7 @@ bool KeptRuns::keep_file(const std::string& sha256, const Body& body, uint64_t a
     throw;
   }
   granted_ -= room;
-  if (!is_written) throw ServeError(507, fmt::format("the file cannot be written: {}", std::strerror(errno)));
+  if (failure != 0) throw ServeError(507, fmt::format("the file cannot be written: {}", std::strerror(failure)));
   if (!whole) throw ServeError(400, "the file did not come whole");
   if (const std::string found = digest.digits(); found != sha256)
     throw ServeError(400, fmt::format("what came has the SHA-256 {}, not {}", found, sha256));
@@ -161,11 +172,11 @@ void KeptRuns::remove_file(const std::string& sha256) {
   fs::remove(file);
 }
 
-std::string KeptRuns::new_run(const std::string& configuration, const std::vector<OtgFile>& files) {
+std::string KeptRuns::new_run(const std::string& configuration, const std::vector<OtgFile>& files, uint64_t room) {
   const std::lock_guard lock(mutex_);
   check_files(files);
   for (const OtgFile& file : files) awaited_[file.sha256] = Clock::now();  // none of them makes room
-  make_room(configuration.size() + 1, true);
+  make_room(std::max<uint64_t>(configuration.size() + 1, room), true);
   const std::string id = id_of(next_++);
   try {
     fill(root_ / "runs" / id, configuration, files);
@@ -223,16 +234,21 @@ bool KeptRuns::is_awaited(const std::string& sha256) const {
   return found != awaited_.end() && Clock::now() - found->second < kAwaited;
 }
 
-void KeptRuns::make_room(uint64_t bytes, bool of_run) {
+uint64_t KeptRuns::most_room() const {
+  const std::lock_guard lock(mutex_);
+  const uint64_t taken = clearing(limits_.quota, true).taken + granted_;
+  return limits_.quota - std::min(limits_.quota, taken);
+}
+
+KeptRuns::Clearing KeptRuns::clearing(uint64_t bytes, bool of_run) const {
   const std::vector<std::string> known = runs();
   size_t too_many = of_run && known.size() >= limits_.keep ? known.size() - limits_.keep + 1 : 0;
-  uint64_t taken = used();
-  const auto is_short = [&] { return taken > limits_.quota || limits_.quota - taken < bytes; };
-  if (too_many == 0 && !is_short()) return;
-  std::vector<fs::path> going;
+  Clearing clearing{.going = {}, .taken = used()};
+  const auto is_short = [&] { return clearing.taken > limits_.quota || limits_.quota - clearing.taken < bytes; };
+  if (too_many == 0 && !is_short()) return clearing;
   const auto go = [&](const fs::path& path, uint64_t size) {
-    going.push_back(path);
-    taken -= std::min(taken, size);
+    clearing.going.push_back(path);
+    clearing.taken -= std::min(clearing.taken, size);
   };
   // Files that may go, by inode, and how many links each has left.
   std::map<ino_t, std::pair<fs::path, struct ::stat>> files;
@@ -264,11 +280,16 @@ void KeptRuns::make_room(uint64_t bytes, bool of_run) {
       go(file->second.first, static_cast<uint64_t>(file->second.second.st_size));
     }
   }
-  if (is_short())
+  return clearing;
+}
+
+void KeptRuns::make_room(uint64_t bytes, bool of_run) {
+  const Clearing room = clearing(bytes, of_run);
+  if (room.taken > limits_.quota || limits_.quota - room.taken < bytes)
     throw ServeError(507, fmt::format("there is no room (--quota): of {} bytes {} are kept, and what goes on or was "
                                       "uploaded for a run that is to come has too many of them for {} more",
                                       limits_.quota, used(), bytes));
-  for (const fs::path& path : going) fs::remove_all(path);
+  for (const fs::path& path : room.going) fs::remove_all(path);
 }
 
 void KeptRuns::remove_run(const std::string& id) {

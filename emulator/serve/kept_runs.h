@@ -51,8 +51,11 @@ class KeptRuns {
 
   /// A new folder with the configuration and the files, as "configuration.yaml" and by their names, of a run that goes
   /// on until `has_ended`. Makes room first where the quota or the number of runs asks for it. Returns its id. Throws
-  /// ServeError: 400 for a file that was not uploaded, 507 without room.
-  std::string new_run(const std::string& configuration, const std::vector<OtgFile>& files);
+  /// ServeError: 400 for a file that was not uploaded, 507 without room. `room`: bytes that there is to be for it and
+  /// what it writes; it takes what the configuration needs at least.
+  std::string new_run(const std::string& configuration, const std::vector<OtgFile>& files, uint64_t room = 0);
+  /// The most `room` that a run could have now, when all goes that may.
+  uint64_t most_room() const;
   /// The run may go when room is needed.
   void has_ended(const std::string& id);
   /// The same as `new_run` as a folder that is no run, in place of the one before: to be looked at alone, until
@@ -86,9 +89,14 @@ class KeptRuns {
   void check_files(const std::vector<OtgFile>& files) const;
   void fill(const std::filesystem::path& folder, const std::string& configuration,
             const std::vector<OtgFile>& files) const;
-  /// For so many bytes, and for a run more where `of_run`: files go that no run has, the oldest first, then runs that
-  /// have ended, the oldest first, with files that only they had. Files that are awaited stay. Nothing goes where that
-  /// is not enough: throws ServeError 507. The lock is held.
+  struct Clearing {
+    std::vector<std::filesystem::path> going;
+    uint64_t taken = 0;  ///< bytes that are kept without them
+  };
+  /// What goes for so many bytes, and for a run more where `of_run`: files that no run has, the oldest first, then runs
+  /// that have ended, the oldest first, with files that only they had. Files that are awaited stay. The lock is held.
+  Clearing clearing(uint64_t bytes, bool of_run) const;
+  /// That goes. Nothing does where it is not enough: throws ServeError 507. The lock is held.
   void make_room(uint64_t bytes, bool of_run);
   /// Room that an upload may take, and has not yet: at least `least` bytes, if possible `wanted`.
   uint64_t grant(uint64_t least, uint64_t wanted);

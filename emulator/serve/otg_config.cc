@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kMostFlows = 128;  // entries of `background`
+constexpr size_t kMostFlows = 127;  // entries of `background`, which are 128 at most with the job beside them
 
 /// A peer's queue pair, before it is known where it leads.
 struct QueuePair {

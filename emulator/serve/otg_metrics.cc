@@ -8,6 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "emulator/serve/port_link.h"
+#include "emulator/serve/run_configuration.h"
+
 namespace rankwire {
 namespace {
 
@@ -136,7 +139,8 @@ class Answerer {
   }
 
   Json port_row(const OtgPort& port) const {
-    Json row{{"name", port.name}, {"link", "up"}, {"transmit", transmit_of(now_)}};
+    Json row{{"name", port.name}, {"transmit", transmit_of(now_)}};
+    if (const std::optional<bool> is_up = link_of(port)) row["link"] = *is_up ? "up" : "down";
     if (!port.location.empty()) row["location"] = port.location;
     if (port.capture) row["capture"] = now_.capturing.contains(port.name) ? "started" : "stopped";
     const auto found = now_.ports.find(port.name);
@@ -162,6 +166,13 @@ class Answerer {
                   {"bytes_rx_rate", rate(&PortFigures::bytes_rx)}});
     }
     return row;
+  }
+
+  /// Which device is which port's of a workload of the client's own is not looked for, unless it has none.
+  std::optional<bool> link_of(const OtgPort& port) const {
+    if (!config_.ai_workload) return is_link_up(port.location);
+    if (devices_of(config_.ai_workload->configuration).empty()) return true;
+    return std::nullopt;
   }
 
   Json flows(JsonReader& request) {

@@ -7,6 +7,7 @@
 
 #include "emulator/serve/config_changes.h"
 #include "emulator/serve/run_configuration.h"
+#include "emulator/serve/run_order.h"
 #include "emulator/serve/run_results.h"
 #include "emulator/serve/serve_error.h"
 
@@ -18,7 +19,7 @@ using Json = nlohmann::json;
 constexpr std::chrono::seconds kToBegin{60}, kToEnd{30};
 /// How far what a run's page is told may be behind the run, and how long what it captures is on its way to its file.
 constexpr std::chrono::milliseconds kPageIsBehind{500}, kUntilWritten{700};
-constexpr uint64_t kLargestBlock = 32 << 10;  // bytes of a frame that is captured, more than it can be
+constexpr uint64_t kLargestBlock = 8 << 10;  // bytes of a frame that is captured, more than it can be: ib_mtu is 4096
 
 void refuse(RequestErrors errors) {
   if (!errors.empty()) throw ServeError(400, std::move(errors));
@@ -263,11 +264,11 @@ std::string OtgService::get_capture(const Json& request) {
   if (is_under_way()) queue_.await(run_, RunState::kStopping, kUntilWritten);
   const std::filesystem::path file = run_.empty() ? "" : store_.folder(run_) / "out" / "capture.pcapng";
   PortCapture capture = read_port_capture(file, "switch." + name, name, *port.capture, selection);
-  const bool is_full = capture.bytes + kLargestBlock > kCaptureMemory;
+  const bool is_full = capture.bytes + kLargestBlock > capture_room_;
   if (is_full && selection.to > capture.last && (port.capture->overwrites || selection.from > capture.last))
-    throw ServeError(507, fmt::format("the {} MiB for what ports capture were full {:.3f} s after the run began, and "
+    throw ServeError(507, fmt::format("the {} bytes for what ports capture were full {:.3f} s after the run began, and "
                                       "nothing is overwritten: what came before is had with 'overwrite': false",
-                                      kCaptureMemory >> 20, static_cast<double>(capture.last) / 1e12));
+                                      capture_room_, static_cast<double>(capture.last) / 1e12));
   return std::move(capture.file);
 }
 
@@ -276,9 +277,10 @@ void OtgService::start(std::unique_lock<std::mutex>& lock) {
   // Where several runs go on beside each other the queue would take a second one of the same configuration, and nobody
   // could stop the first by the API.
   if (is_under_way()) throw ServeError(409, fmt::format("run {} goes on: stop it first", run_));
-  const std::optional<AiWorkload>& workload = plan_->config.ai_workload;
-  const std::string run = queue_.submit(plan_->text, workload ? workload->files : std::vector<OtgFile>(), true);
+  const RunOrder order = order_run(plan_->config, plan_->text, store_, longest_);
+  const std::string run = queue_.submit(order.text, order.files, true, order.room);
   run_ = run;
+  capture_room_ = order.capture;
   final_.reset();
   looks_.clear();
   collectives_.reset();
@@ -289,7 +291,11 @@ void OtgService::start(std::unique_lock<std::mutex>& lock) {
   const RunStatus status = queue_.await(run, RunState::kStarting, kToBegin);
   if (status.state <= RunState::kStarting)
     throw ServeError(503, fmt::format("run {} has not begun after {} s; it still may", run, kToBegin.count()));
-  // What ended before anybody looked has run, unless it was refused, or somebody else has stopped it.
+  // Somebody else, or the quota. Whether it had begun by then, and nobody had looked yet, is no matter.
+  if (status.is_cut_short)
+    throw ServeError(409,
+                     fmt::format("run {}: {}", run, status.reason.empty() ? "stopped before it began" : status.reason));
+  // What ended before anybody looked has run, unless it was refused.
   if (status.state == RunState::kEnded && summary_of_run(store_.folder(run) / "out").is_null())
     throw ServeError(status.exit_status == 2 ? 400 : 500,
                      fmt::format("run {}: {}", run, status.reason.empty() ? status.last_words : status.reason));
@@ -360,8 +366,8 @@ Json OtgService::get_version() {
 
 Json OtgService::submit(const Json& config) {
   const Plan plan = this->plan(config);
-  const std::optional<AiWorkload>& workload = plan.config.ai_workload;
-  return describe(queue_.submit(plan.text, workload ? workload->files : std::vector<OtgFile>(), false));
+  const RunOrder order = order_run(plan.config, plan.text, store_, longest_);
+  return describe(queue_.submit(order.text, order.files, false, order.room));
 }
 
 Json OtgService::describe(const std::string& id) {

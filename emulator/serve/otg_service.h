@@ -15,6 +15,7 @@
 #include "emulator/serve/otg_config.h"
 #include "emulator/serve/otg_metrics.h"
 #include "emulator/serve/recent_looks.h"
+#include "emulator/serve/run_configuration.h"
 #include "emulator/serve/run_queue.h"
 
 namespace rankwire {
@@ -94,6 +95,7 @@ class OtgService {
     uint64_t from = 0, to = UINT64_MAX;
   };
   std::map<std::string, Capture> captures_;  // by port
+  uint64_t capture_room_ = kCaptureMemory;   // bytes, of the run
 };
 
 }  // namespace rankwire

@@ -136,33 +136,20 @@ std::string physical(const std::string& name) {
   return name;
 }
 
-/// Of `ports[].device` or `ports[].verbs`; empty: of the embedded switch, or none.
-std::string needed_device(const std::string& text) {
-  constexpr std::string_view kOnInterface = "iface=", kNetdev = "netdev ";
-  if (text == "ring" || text == "memory" || text == "none") return {};
-  if (text.starts_with(kNetdev)) return physical(text.substr(kNetdev.size()));
-  // A virtual device is as good as the interface that it stands on.
-  if (const size_t at = text.find(kOnInterface); at != std::string::npos) {
-    const size_t from = at + kOnInterface.size();
-    return physical(text.substr(from, text.find(',', from) - from));
-  }
-  return text.starts_with("net_") ? text : physical(text.substr(0, text.find(',')));
-}
-
 void find_devices(const Tree& tree, std::set<std::string>& devices) {
   for (const Tree& item : tree.items) find_devices(item, devices);
   for (const Tree::Entry& entry : tree.entries) {
     if (entry.key != "device" && entry.key != "verbs") {
       find_devices(entry.value, devices);
-    } else if (std::string device = needed_device(entry.value.text); !device.empty()) {
-      devices.insert(std::move(device));
+    } else if (const std::string device = named_device(entry.value.text); !device.empty()) {
+      devices.insert(physical(device));
     }
   }
 }
 
 }  // namespace
 
-std::string run_configuration(const OtgConfig& config, std::chrono::seconds longest) {
+std::string run_configuration(const OtgConfig& config, std::chrono::seconds longest, uint64_t capture) {
   const uint64_t mtu = config.mtu == 0 ? 1024 : config.mtu;
   std::map<size_t, uint64_t> flows_of;  // by port
   for (const OtgFlow& flow : config.flows) ++flows_of[flow.from];
@@ -179,7 +166,7 @@ std::string run_configuration(const OtgConfig& config, std::chrono::seconds long
                   {"transport", {{"mtu", fmt::format("{}B", mtu)}, {"verb", config.verb}}},
                   {"run", {{"deadline", fmt::format("{}s", longest.count() + 60)}}}};
   if (const std::optional<uint32_t> length = captured_length(config))
-    run["record"] = {{"capture", fmt::format("{}B", kCaptureMemory)}, {"capture_length", fmt::format("{}B", *length)}};
+    run["record"] = {{"capture", fmt::format("{}B", capture)}, {"capture_length", fmt::format("{}B", *length)}};
   if (!config.mac.empty()) run["addresses"]["mac"] = config.mac;
   for (const OtgPort& port : config.ports) {
     run["ports"].push_back({{"name", port.name}, {"device", port.location}});
@@ -208,6 +195,18 @@ std::set<std::string> devices_of(const std::string& configuration) {
   const Tree root = read_yaml_text(configuration, {.place = "configuration", .folder = {}});
   if (const Tree* ports = root.find("ports")) find_devices(*ports, devices);
   return devices;
+}
+
+std::string named_device(const std::string& text) {
+  constexpr std::string_view kOnInterface = "iface=", kNetdev = "netdev ";
+  if (text == "ring" || text == "memory" || text == "none") return {};
+  if (text.starts_with(kNetdev)) return text.substr(kNetdev.size());
+  // A virtual device is as good as the interface that it stands on.
+  if (const size_t at = text.find(kOnInterface); at != std::string::npos) {
+    const size_t from = at + kOnInterface.size();
+    return text.substr(from, text.find(',', from) - from);
+  }
+  return text.starts_with("net_") ? text : text.substr(0, text.find(','));
 }
 
 bool is_device_allowed(const std::string& device, std::span<const std::string> devices) {

@@ -18,6 +18,7 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenLooks{20}, kLookIsFresh{200}, kBetweenMeasures{2'000}, kToCheck{30'000},
     kUntilKilled{20'000};
 constexpr const char* kNotBegun = "stopped before it began";
+constexpr const char* kNoWord = "it ended without a word";  // as last_words has it
 
 /// Without the server's own folders, which are nobody's business.
 std::string without(std::string text, const std::string& folder) {
@@ -68,24 +69,29 @@ RunQueue::~RunQueue() {
     const std::lock_guard lock(mutex_);
     ends_ = true;
     for (const std::string& id : std::exchange(waiting_, {})) {
-      items_[id].end.reason = kNotBegun;
-      leave(id, items_[id]);
+      drop(id, items_[id]);
     }
   }
   changed_.notify_all();
   thread_.join();
 }
 
-std::string RunQueue::submit(const std::string& configuration, const std::vector<OtgFile>& files, bool at_once) {
+std::string RunQueue::submit(const std::string& configuration, const std::vector<OtgFile>& files, bool at_once,
+                             uint64_t room) {
   std::set<std::string> devices = devices_of(configuration);
   const std::lock_guard lock(mutex_);
   if (const std::string other = in_the_way_of(devices); !other.empty()) {
-    if (at_once) throw ServeError(409, fmt::format("run {} goes on: stop it first", other));
+    const std::vector<std::string> going = outlook().going;
+    const bool goes_on = std::find(going.begin(), going.end(), other) != going.end();
+    if (at_once)
+      throw ServeError(409, fmt::format("run {} {}", other,
+                                        goes_on ? "goes on: stop it first"
+                                                : "waits and comes first: stop it, or wait until it has ended"));
     // Of those that are in the queue some may be about to leave it.
-    if (const size_t waiting = running_.size() + waiting_.size() - outlook().going.size(); waiting >= most_waiting_)
+    if (const size_t waiting = running_.size() + waiting_.size() - going.size(); waiting >= most_waiting_)
       throw ServeError(429, fmt::format("{} runs wait already (--queue)", waiting));
   }
-  const std::string id = store_.new_run(configuration, files);
+  const std::string id = store_.new_run(configuration, files, room);
   items_[id].devices = std::move(devices);
   waiting_.push_back(id);
   changed_.notify_all();
@@ -122,15 +128,21 @@ void RunQueue::stop(const std::string& id) {
   Item& item = found->second;
   if (item.state == RunState::kQueued) {
     std::erase(waiting_, id);
-    item.end.reason = kNotBegun;
-    leave(id, item);
+    drop(id, item);
   } else if (item.process != nullptr && item.state != RunState::kEnded && item.state != RunState::kStopping) {
     end(item, "");
   }
   changed_.notify_all();
 }
 
+void RunQueue::drop(const std::string& id, Item& item) {
+  item.is_cut_short = true;
+  item.end.reason = kNotBegun;
+  leave(id, item);
+}
+
 void RunQueue::end(Item& item, const std::string& reason) {
+  item.is_cut_short = !item.has_begun;
   item.process->signal(SIGINT);
   item.state = RunState::kStopping;
   item.end.reason = reason;
@@ -192,7 +204,9 @@ nlohmann::json RunQueue::live(const std::string& id) {
 
 void RunQueue::remove(const std::string& id) {
   const std::lock_guard lock(mutex_);
-  if (status_of(id).state != RunState::kEnded) throw ServeError(409, fmt::format("run {} goes on: stop it first", id));
+  if (const RunState state = status_of(id).state; state != RunState::kEnded)
+    throw ServeError(409,
+                     fmt::format("run {} {}: stop it first", id, state == RunState::kQueued ? "waits" : "goes on"));
   items_.erase(id);
   store_.remove_run(id);
 }
@@ -280,11 +294,13 @@ void RunQueue::look(const std::string& id, Item& item) {
     const std::filesystem::path folder = store_.folder_of(id);
     if (*item.end.exit_status != 0) item.end.last_words = without(last_words(folder / "log.txt"), folder.string());
     // Of one that was killed it may be where its page was.
-    if (item.end.last_words.starts_with("live page: ")) item.end.last_words = "it ended without a word";
+    if (item.end.last_words.starts_with("live page: ")) item.end.last_words = kNoWord;
+    const bool has_summary = std::filesystem::exists(folder / "out" / "summary.json");
     // It may have been told to end before it listened to that.
-    if (item.state == RunState::kStopping && !item.has_begun && item.end.reason.empty() &&
-        !std::filesystem::exists(folder / "out" / "summary.json"))
+    if (item.state == RunState::kStopping && !item.has_begun && item.end.reason.empty() && !has_summary)
       item.end.reason = kNotBegun;
+    // That there are none is worth saying where nothing else is known.
+    if (item.end.last_words == kNoWord && (has_summary || !item.end.reason.empty())) item.end.last_words.clear();
     leave(id, item);
     return;
   }
@@ -324,6 +340,7 @@ RunStatus RunQueue::status_of(const std::string& id) const {
   if (found == items_.end()) return status;
   const Item& item = found->second;
   status.state = item.state;
+  status.is_cut_short = item.is_cut_short;
   status.is_held = item.is_held && item.state == RunState::kRunning;
   if (item.address) status.live = item.address->url;
   return status;

@@ -33,8 +33,9 @@ struct RunStatus {
   RunState state = RunState::kEnded;
   std::optional<int> exit_status;  ///< of its process, once it has ended; absent: it had none, or ended with its server
   bool is_held = false;            ///< it runs and posts nothing, as `hold` wants it
+  bool is_cut_short = false;       ///< this server had it end before its clock was seen to go
   std::string live;                ///< address of its page, while it has one
-  std::string last_words;          ///< of a process that failed: the last line that it wrote
+  std::string last_words;          ///< of a process that failed: the last line that it wrote, unless it is known why
   std::string reason;              ///< why this server had it end or not begin; empty: its summary knows
 };
 
@@ -51,8 +52,9 @@ class RunQueue {
   RunQueue& operator=(const RunQueue&) = delete;
 
   /// Puts it behind others; `at_once`: fails with 409 when it would not begin now, past those that wait. Returns its
-  /// id. Throws ServeError: 429 when too many wait, and what KeptRuns::new_run throws.
-  std::string submit(const std::string& configuration, const std::vector<OtgFile>& files, bool at_once);
+  /// id. Throws ServeError: 429 when too many wait, and what KeptRuns::new_run throws, which `room` is of.
+  std::string submit(const std::string& configuration, const std::vector<OtgFile>& files, bool at_once,
+                     uint64_t room = 0);
   /// Why rankwire would not run this; empty: it would. Nothing is queued, no device is touched.
   std::string objection(const std::string& configuration, const std::vector<OtgFile>& files,
                         std::span<const std::string> devices, RequestErrors& errors);
@@ -83,7 +85,8 @@ class RunQueue {
     bool is_held = false;
     std::unique_ptr<ChildProcess> process;
     std::optional<LiveAddress> address;
-    bool has_begun = false;  // its clock was seen to go
+    bool has_begun = false;     // its clock was seen to go
+    bool is_cut_short = false;  // it was told to end before that
     EndOfRun end;
     nlohmann::json seen;  // of the page
     Clock::time_point seen_at{}, measured_at{};
@@ -105,6 +108,8 @@ class RunQueue {
   void begin_some();
   /// The lock is held.
   void begin(const std::string& id, Item& item);
+  /// One that waits, and is in no list any more, has ended. The lock is held.
+  void drop(const std::string& id, Item& item);
   /// Tells it to end, for this reason, which is empty where somebody asked for it. The lock is held.
   static void end(Item& item, const std::string& reason);
   /// It has ended, and makes room for others. The lock is held.

@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -12,6 +16,7 @@
 
 #include "base/error.h"
 #include "emulator/serve/digest.h"
+#include "emulator/serve/end_of_run.h"
 #include "emulator/serve/serve_error.h"
 #include "tests/temporary_folder.h"
 
@@ -83,6 +88,66 @@ std::set<std::string> digests(const KeptRuns& store) {
   return all;
 }
 
+/// No file of this process grows while it lives: a write fails with EFBIG, as on a full disk one does with ENOSPC.
+class FullDisk {
+ public:
+  FullDisk() {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const struct ::rlimit none { 0, before_.rlim_max };
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  struct ::rlimit before_ {};
+  const sighandler_t handler_ = ::signal(SIGXFSZ, SIG_IGN);
+};
+
+TEST(KeptRuns, AWriteThatFailsSaysWhy) {
+  const testing::TemporaryFolder folder;
+  KeptRuns store(folder.path(), {});
+  // Between the write and its report a server does more, which has errors of its own.
+  const KeptRuns::Body body = [](const auto& sink) {
+    const bool goes_on = sink("abc");
+    errno = ENOENT;
+    return goes_on;
+  };
+  std::string why;
+  {
+    const FullDisk full;
+    try {
+      store.keep_file(kAbc, body);
+    } catch (const ServeError& error) {
+      why = error.what();
+    }
+  }
+  EXPECT_EQ(why, std::string("the file cannot be written: ") + std::strerror(EFBIG));
+  EXPECT_TRUE(store.keep_file(kAbc, body));
+}
+
+TEST(KeptRuns, TheEndOfARunIsThereWholeOrNotAtAll) {
+  const testing::TemporaryFolder folder;
+  const auto write = [&](const char* reason) {
+    write_end_of_run(folder.path(), {.exit_status = 1, .last_words = "", .reason = reason});
+  };
+  {
+    const FullDisk full;
+    write("first");
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  write("second");
+  {
+    const FullDisk full;
+    write("third");
+  }
+  EXPECT_EQ(read_end_of_run(folder.path()).reason, "second");
+}
+
 TEST(KeptRuns, FilesThatNoRunHasGoFirst) {
   const testing::TemporaryFolder folder;
   KeptRuns store(folder.path(), {.quota = 100});
@@ -106,6 +171,22 @@ TEST(KeptRuns, FilesThatNoRunHasGoFirst) {
   const std::string fifth = upload(store, 40, 'e');
   EXPECT_THAT(digests(store), UnorderedElementsAre(fourth, fifth));
   EXPECT_THAT(store.runs(), ElementsAre());
+}
+
+TEST(KeptRuns, ARunHasTheRoomThatItAsksFor) {
+  const testing::TemporaryFolder folder;
+  KeptRuns store(folder.path(), {.quota = 1000});
+  const std::string ended = store.new_run(std::string(300, 'x'), {}),
+                    going_on = store.new_run("", {{"x", upload(store, 200, 'x')}});
+  store.has_ended(ended);
+  upload(store, 100, 'y');  // which waits for its run
+  EXPECT_EQ(store.most_room(), 700u) << "what has ended may go";
+  EXPECT_EQ(status_of_failure([&] { store.new_run("", {}, 701); }), 507);
+  const std::string third = store.new_run("", {}, 400);
+  EXPECT_THAT(store.runs(), ElementsAre(ended, going_on, third)) << "there were 400";
+  EXPECT_EQ(store.most_room(), 700u);
+  const std::string fourth = store.new_run("", {}, 700);
+  EXPECT_THAT(store.runs(), ElementsAre(going_on, third, fourth));
 }
 
 TEST(KeptRuns, NothingGoesForWhatHasNoRoomAtAll) {

@@ -211,6 +211,17 @@ TEST(OtgConfig, NullIsOfFieldsThatAreServedAlone) {
   EXPECT_THAT(errors_of(request), ElementsAre("ports[0].bogus: is not served", "lags: is not served"));
 }
 
+TEST(OtgConfig, NullIsNothingThatAListHas) {
+  Json request = two_ports();
+  Json& flows = request["stateful_flows"]["rocev2"];
+  flows.insert(flows.begin(), nullptr);
+  request["ports"].push_back(nullptr);
+  request["layer1"][0]["port_names"].push_back(nullptr);
+  EXPECT_THAT(errors_of(request),
+              ElementsAre("ports[2]: is null, and no object", "layer1[0].port_names: is no list of texts",
+                          "stateful_flows.rocev2[0]: is null, and no object"));
+}
+
 TEST(OtgConfig, ItHasSoManyFlowsAtMost) {
   Json request = two_ports();
   Json& pairs = request["devices"][0]["rocev2"]["ipv4_interfaces"][0]["peers"][0]["qps"];
@@ -220,10 +231,10 @@ TEST(OtgConfig, ItHasSoManyFlowsAtMost) {
     pairs.push_back({{"qp_name", "further pair " + number}});
     flows.push_back({{"name", "further " + number}, {"tx_endpoint", "further pair " + number}});
   };
-  while (flows.size() < 128) add();
+  while (flows.size() < 127) add();  // and a job are the 128 that `background` and jobs have together
   EXPECT_THAT(errors_of(request), IsEmpty());
   add();
-  EXPECT_THAT(errors_of(request), ElementsAre("stateful_flows.rocev2: 129 flows; at most 128 are served"));
+  EXPECT_THAT(errors_of(request), ElementsAre("stateful_flows.rocev2: 128 flows; at most 127 are served"));
 }
 
 TEST(OtgConfig, ContradictionsAreRefused) {

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <optional>
 
+#include "emulator/serve/port_link.h"
 #include "emulator/serve/recent_looks.h"
 #include "emulator/serve/request_rate.h"
 #include "emulator/serve/run_configuration.h"
@@ -94,6 +97,51 @@ TEST(OtgMetrics, FlowsOfARunThatGoesOn) {
   const Json first_look = rows({{"choice", "flow"}}, now)[0];
   EXPECT_EQ(first_look["frames_tx"], 1030);
   EXPECT_FALSE(first_look.contains("frames_tx_rate"));
+}
+
+// Files as the kernel's sysfs-class-net has them.
+TEST(OtgMetrics, LinksAreThoseOfTheSystem) {
+  const testing::TemporaryFolder folder;
+  const auto interface = [&](const char* name, const char* carrier, const char* state) {
+    const std::filesystem::path attributes = folder.path() / "class" / "net" / name;
+    std::filesystem::create_directories(attributes);
+    std::ofstream(attributes / "carrier") << carrier;
+    std::ofstream(attributes / "operstate") << state;
+  };
+  interface("plugged", "1\n", "unknown\n");
+  interface("unplugged", "0\n", "down\n");
+  interface("off", "", "down\n");
+  interface("odd", "", "unknown\n");
+  const auto link = [&](const char* device) { return is_link_up(device, folder.path()); };
+  EXPECT_EQ(link("ring"), true);
+  EXPECT_EQ(link("memory"), true);
+  EXPECT_EQ(link("net_af_packet0,iface=plugged,qpairs=2"), true);
+  EXPECT_EQ(link("net_af_packet0,iface=unplugged"), false);
+  EXPECT_EQ(link("netdev off"), false);
+  for (const char* unknown :
+       {"net_af_packet0,iface=odd", "net_af_packet0,iface=absent", "net_null0", "0000:c1:00.0", "../net/plugged"})
+    EXPECT_EQ(link(unknown), std::nullopt) << unknown;
+
+  OtgConfig config = one_flow();
+  config.ports[1].location = "net_af_packet0,iface=rw77";  // which this machine does not have
+  RequestErrors errors;
+  const Json request = {{"port", {{"column_names", {"link"}}}}};
+  EXPECT_EQ(otg_metrics(request, config, {}, nullptr, errors)["port_metrics"],
+            Json::parse(R"([{"name": "a", "link": "up"}, {"name": "b"}])"));
+}
+
+// Ports that no device is named of are those of the embedded switch.
+TEST(OtgMetrics, LinksOfAWorkload) {
+  RunFigures now;
+  now.ports["p0"] = {};
+  const auto row = [&](const char* configuration) {
+    OtgConfig config;
+    config.ai_workload = AiWorkload{configuration, {}};
+    RequestErrors errors;
+    return otg_metrics({{"choice", "port"}}, config, now, nullptr, errors)["port_metrics"][0];
+  };
+  EXPECT_EQ(row("ports: {count: 2}")["link"], "up");
+  EXPECT_FALSE(row("ports: [{verbs: rw77}, {device: ring}]").contains("link"));
 }
 
 TEST(OtgMetrics, QueuePairsWithoutAFlowStayDown) {

@@ -1,5 +1,6 @@
 #include "emulator/serve/run_queue.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,6 +103,29 @@ TEST_F(RunQueueTest, WhatCannotWaitIsRefused) {
   EXPECT_THAT(refusal("c"), ::testing::HasSubstr("goes on")) << "two do";
 }
 
+TEST_F(RunQueueTest, WhatIsInTheWayIsSaidToWaitWhereItDoes) {
+  RunQueue queue(program_, store_, 16, 3);
+  const std::string a = submit(queue, "a"), both = queue.submit("{ports: [{device: a}, {device: b}]}", {}, false);
+  const auto refusal = [](const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const ServeError& error) {
+      return fmt::format("{} {}", error.status(), error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal([&] { submit(queue, "b", true); }),
+            fmt::format("409 run {} waits and comes first: stop it, or wait until it has ended", both));
+  EXPECT_EQ(refusal([&] { queue.remove(both); }), fmt::format("409 run {} waits: stop it first", both));
+}
+
+TEST_F(RunQueueTest, WordsAreMissedWhereNothingElseIsKnown) {
+  std::ofstream(program_) << "#!/bin/sh\nexit 1\n";
+  RunQueue queue(program_, store_, 16, 1);
+  const std::string id = submit(queue, "a");
+  EXPECT_EQ(queue.await(id, RunState::kStopping, kPatience).last_words, "it ended without a word");
+}
+
 TEST_F(RunQueueTest, WhatBeginsPastThoseThatWaitIsNotRefused) {
   RunQueue queue(program_, store_, 1, 3);
   const std::string a = submit(queue, "a"), waits = submit(queue, "a");
@@ -128,7 +152,7 @@ TEST_F(RunQueueTest, WhatWasStoppedBeforeItBeganSaysSoAndIsKnownToTheNextServer)
   RunQueue next(program_, store_, 16, 1);
   for (const std::string& id : {started, waits}) EXPECT_EQ(next.status(id).reason, "stopped before it began");
   EXPECT_EQ(next.status(started).exit_status, 128 + SIGINT);
-  EXPECT_EQ(next.status(started).last_words, "it ended without a word");
+  EXPECT_EQ(next.status(started).last_words, "") << "the reason is known";
 }
 
 TEST_F(RunQueueTest, ARunThatFillsTheQuotaSaysSo) {

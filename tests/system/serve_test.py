@@ -124,6 +124,27 @@ class FlowTest(ServeTest):
             link = {"choice": "port", "port": {"choice": "link", "link": {"state": "down"}}}
             self.assert_refused(server.post("/control/state", link), 400, "port.choice: is not served", "port.link: is not served")
 
+    def test_captures_have_half_of_what_the_quota_leaves(self):
+        captures = [{"name": "c", "port_names": ["a", "b"], "format": "pcapng"}]
+        with self.serve("--grpc", "none", "--quota", "1000000") as server:
+            for kept, overwrites in (({}, True), ({"overwrite": False}, False)):
+                self.assertEqual(server.post("/config", otg(captures=[captures[0] | kept]))[0], 200)
+                server.post("/control/state", capture("start"))
+                self.assertEqual(server.post("/control/state", transmit("start"))[0], 200)
+                # Each is there at two ports, as are its 1024 bytes of payload: 500 kB are full long before.
+                server.wait_for_frames("a", 1000)
+                self.assertEqual(server.post("/control/state", transmit("stop"))[0], 200)
+                status, answer = server.post("/monitor/capture", {"port_name": "b"})
+                if overwrites:
+                    self.assertEqual(status, 507)
+                    self.assertIn("bytes for what ports capture were full", answer["errors"][0])
+                else:
+                    self.assertEqual(status, 200)
+                    self.assertLess(len(answer), 500_000)
+                whole = (self.folder / "root" / "runs" / server.get("/rankwire/runs")[1]["runs"][-1]["id"] / "out" / "capture.pcapng").stat().st_size
+                self.assertLess(whole, 501_000)  # with the names of ports
+                self.assertGreater(whole, 480_000)
+
     def test_flows_are_added_changed_and_taken_away(self):
         config = otg()
         config["devices"][0]["rocev2"]["ipv4_interfaces"][0]["peers"][0]["qps"].append({"qp_name": "other"})
