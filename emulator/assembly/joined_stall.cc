@@ -181,8 +181,7 @@ std::vector<std::string> stall_findings(const ToldMachines& told, std::span<cons
     if (stall->waits_left_out + views == 0) continue;
     findings.push_back(fmt::format(
         "machine '{}' has told {} of {} waits of its ranks, and not told the states of up to {} connections: whom a "
-        "stall is "
-        "blamed on follows from the others",
+        "stall is blamed on follows from the others",
         told.names[machine], stall->facts.waits.size(), stall->facts.waits.size() + stall->waits_left_out, views));
   }
   return findings;

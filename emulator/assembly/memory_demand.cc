@@ -22,7 +22,7 @@
 #include "emulator/assembly/ensemble.h"
 #include "emulator/assembly/folded_memory.h"
 #include "emulator/assembly/jobs_alone.h"
-#include "emulator/assembly/machine_shares.h"
+#include "emulator/assembly/plan_counts.h"
 #include "emulator/assembly/run_end.h"
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
@@ -59,13 +59,6 @@ Bytes bytes_of(uint64_t count) {
   return Bytes(static_cast<int64_t>(std::min<uint64_t>(count, INT64_MAX)));
 }
 
-/// Of the job with most.
-uint32_t most_iterations(const Setup& setup) {
-  uint32_t most = setup.config.workload.iterations;
-  for (const Job& job : setup.workload.jobs) most = std::max(most, job.iterations);
-  return most;
-}
-
 /// Of one property, a member or a function without arguments, of several runs.
 template <class Property>
 Bytes sum_of(const std::vector<const RunMemory*>& runs, Property property) {
@@ -74,71 +67,8 @@ Bytes sum_of(const std::vector<const RunMemory*>& runs, Property property) {
   return sum;
 }
 
-/// What a plan has, counted once; of several machines what the own one has of it, but for `connections` and what the
-/// plan itself takes, which each knows as a whole.
-struct Counts {
-  explicit Counts(const Setup& setup);
-
-  uint64_t connections = 0, recorded = 0, wire = 0, local = 0;  ///< recorded: those with flows in its record
-  uint64_t queue_pair_ends = 0;
-  uint64_t wire_messages = 0, local_messages = 0;  ///< an iteration
-  uint64_t packets = 0;                            ///< of all iterations, acknowledgements included
-  uint64_t largest_message = 0;                    ///< bytes, on the wire
-  uint64_t nodes = 0, steps = 0, slots = 0, edges = 0;
-  uint64_t in_flight = 0;
-};
-
-Counts::Counts(const Setup& setup) {
-  const TransportPlan& plan = setup.plan.transport;
-  const uint64_t mtu = setup.config.transport.mtu.value_or(kLargestPathMtu);
-  connections = plan.connections.size();
-  const auto is_here = [&](NicId nic) { return setup.machine.empty() || setup.is_here(plan.nics[nic.value].port); };
-  const auto has_rank = [&](size_t rank) { return setup.machine.empty() || is_here(setup.placement.nic[rank]); };
-  for (const Connection& c : plan.connections) {
-    if (!has_rank(c.source.value) && !has_rank(c.destination.value)) continue;
-    ++recorded;
-    if (c.path != Path::kWire) {
-      ++local, local_messages += c.messages_per_iteration;
-      continue;
-    }
-    ++wire, wire_messages += c.messages_per_iteration;
-    const auto largest = static_cast<uint64_t>(c.largest_message.count);
-    packets += c.messages_per_iteration;
-    if (largest > mtu) packets += static_cast<uint64_t>(c.bytes_per_iteration.count) / mtu;
-    largest_message = std::max(largest_message, largest);
-  }
-  const uint64_t acks = wire_messages + packets / std::max(1u, setup.config.transport.ack_every.value_or(1));
-  packets = (packets + std::min(packets, acks)) * most_iterations(setup);
-  // It sends as long as the jobs take: more than all places for frames.
-  constexpr uint64_t kCountless = uint64_t{1} << 40;
-  if (!setup.background.empty()) packets += kCountless;
-  if (setup.is_hybrid()) {
-    const auto has_ends = [](const Connection& c) { return c.path == Path::kWire && !c.reverse_of.valid(); };
-    const auto pairs = static_cast<uint64_t>(std::ranges::count_if(plan.connections, has_ends));
-    queue_pair_ends = 2 * pairs * setup.config.transport.queue_pairs;
-  } else if (!setup.config.ports.empty()) {
-    queue_pair_ends = count_queue_pairs(plan, setup.config.transport.queue_pairs, is_here);
-  }
-  for (size_t rank = 0; rank < setup.workload.ranks.size(); ++rank)
-    if (has_rank(rank)) nodes += setup.workload.ranks[rank].nodes.size();
-  for (const uint32_t of_slot : setup.plan.slot_steps) steps += of_slot;
-  slots = setup.plan.slot_steps.size();
-  const LeftOut others = left_out(setup);
-  nodes += others.nodes;
-  edges = setup.plan.edges.size() + others.edges;
-  in_flight = plan.messages_in_flight;
-  if (!setup.machine.empty()) {
-    std::vector<bool> ranks;
-    for (size_t rank = 0; rank < setup.workload.ranks.size(); ++rank) ranks.push_back(has_rank(rank));
-    // A folded plan has the nodes of a few ranks: then it is their share, of what is sent and of what is received.
-    const auto own = static_cast<uint64_t>(std::ranges::count(ranks, true));
-    in_flight = setup.workload.folded ? std::min(in_flight, 2 * in_flight * own / std::max<uint64_t>(ranks.size(), 1))
-                                      : messages_in_flight(setup.plan, ranks);
-  }
-}
-
 /// Each worker looks things up in the whole plan; nodes are somebody's.
-Bytes engine_memory(const Setup& setup, const Counts& counts, uint32_t workers = 1) {
+Bytes engine_memory(const Setup& setup, const PlanCounts& counts, uint32_t workers = 1) {
   // By connection the places to look at first and the list of incoming ones; by message whether it has arrived, in two
   // iterations; by step its bit and, where it waits for several, their number; a slot with its state.
   constexpr uint64_t kOfConnection = 3 * sizeof(uint32_t), kOfMessage = 2, kOfStep = 2, kOfSlot = 96;
@@ -158,7 +88,7 @@ uint64_t rows_memory(const Setup& setup, const char* clock) {
 }
 
 /// Flows that have a part of the record at a time, and rows on their way there.
-Bytes record_memory(const Setup& setup, const Counts& counts, const char* clock = "virtual") {
+Bytes record_memory(const Setup& setup, const PlanCounts& counts, const char* clock = "virtual") {
   const RunConfig& config = setup.config;
   const bool messages = config.messages != MessageRecording::kNone;
   const uint64_t flows = counts.recorded * config.transport.queue_pairs;
@@ -180,7 +110,7 @@ Bytes model_memory(uint64_t connections, uint64_t links, uint64_t messages) {
 }
 
 /// Where several jobs are at work, to count what links they share.
-Bytes sharing_memory(const Setup& setup, const Counts& counts, uint64_t links_of_route) {
+Bytes sharing_memory(const Setup& setup, const PlanCounts& counts, uint64_t links_of_route) {
   const auto jobs = static_cast<uint64_t>(std::ranges::count(setup.workload.jobs, false, &Job::idle));
   if (jobs < 2) return Bytes(0);
   const uint64_t ports = setup.config.ports.size();
@@ -189,13 +119,13 @@ Bytes sharing_memory(const Setup& setup, const Counts& counts, uint64_t links_of
   return bytes_of(LinkSharing::bytes(counts.connections, links_of_route, pairs));
 }
 
-Bytes interconnect_memory(const Setup& setup, const Counts& counts) {
+Bytes interconnect_memory(const Setup& setup, const PlanCounts& counts) {
   const uint64_t links = setup.is_hybrid() && setup.config.fabric ? kLinksOfFabric : kLinksOfStar;
   return model_memory(counts.local, links, std::min(counts.in_flight, counts.local_messages)) +
          bytes_of(counts.connections * sizeof(uint32_t));
 }
 
-uint64_t message_pool_bytes(const RoceOptions& options, const Counts& counts) {
+uint64_t message_pool_bytes(const RoceOptions& options, const PlanCounts& counts) {
   const MessageRoom room(options, static_cast<uint32_t>(counts.in_flight));
   constexpr uint64_t kIndex = sizeof(uint32_t);
   uint64_t bytes = room.requests * (sizeof(OutboundMessage) + kIndex) + room.transfers * (sizeof(Transfer) + kIndex) +
@@ -206,7 +136,7 @@ uint64_t message_pool_bytes(const RoceOptions& options, const Counts& counts) {
 }
 
 /// Of the transport of DPDK ports and ports in memory.
-Bytes connection_memory(const Setup& setup, const Counts& counts, Bytes frames) {
+Bytes connection_memory(const Setup& setup, const PlanCounts& counts, Bytes frames) {
   const RoceOptions options = roce_options(setup);
   uint32_t lanes = 0;
   for (const PortConfig& port : setup.config.ports)
@@ -221,7 +151,7 @@ Bytes connection_memory(const Setup& setup, const Counts& counts, Bytes frames) 
 }
 
 /// Of RDMA devices: registered memory, and the queues of their drivers.
-Bytes verbs_memory(const Setup& setup, const Counts& counts) {
+Bytes verbs_memory(const Setup& setup, const PlanCounts& counts) {
   const VerbsOptions options = verbs_options(setup);
   constexpr uint64_t kEnd = 512;
   const uint64_t receives = options.receive_queue.value_or(64);
@@ -236,7 +166,7 @@ Bytes verbs_memory(const Setup& setup, const Counts& counts) {
 /// Pool, queues and switch of ports in memory. Of the pool only frames that were in use have memory: in one thread what
 /// comes back goes out first, in several all go out in turn, so no more than a run sends.
 /// `shards`: of the switch.
-Bytes memory_testbed_memory(const Setup& setup, PoolUse use, const Counts& counts, uint32_t shards = 1) {
+Bytes memory_testbed_memory(const Setup& setup, PoolUse use, const PlanCounts& counts, uint32_t shards = 1) {
   const RunConfig& config = setup.config;
   const uint64_t pool = frames_of_ports(setup);
   const uint64_t used = std::min(pool, counts.packets);
@@ -246,7 +176,7 @@ Bytes memory_testbed_memory(const Setup& setup, PoolUse use, const Counts& count
   return bytes_of(bytes);
 }
 
-Bytes switch_memory(const Setup& setup, const Counts& counts, uint32_t shards = 1) {
+Bytes switch_memory(const Setup& setup, const PlanCounts& counts, uint32_t shards = 1) {
   const RunConfig& config = setup.config;
   uint64_t ports = config.ports.size();
   const uint64_t held = std::min(frames_of_ports(setup), counts.packets);
@@ -257,7 +187,7 @@ Bytes switch_memory(const Setup& setup, const Counts& counts, uint32_t shards = 
   return bytes_of(bytes);
 }
 
-RunMemory emulated_memory(const Setup& setup, const Counts& counts) {
+RunMemory emulated_memory(const Setup& setup, const PlanCounts& counts) {
   const RunConfig& config = setup.config;
   RunMemory memory{.run = "emulated"};
   const bool rings = config.ports.front().device == "ring", embedded = config.ports.front().embedded();
@@ -278,7 +208,7 @@ RunMemory emulated_memory(const Setup& setup, const Counts& counts) {
   return memory;
 }
 
-RunMemory twin_memory(const Setup& setup, const Counts& counts) {
+RunMemory twin_memory(const Setup& setup, const PlanCounts& counts) {
   RunMemory memory{.run = "twin", .stage = MemoryStage::kModels};
   memory.frames = switch_memory(setup, counts) + memory_testbed_memory(setup, PoolUse::kOneThread, counts);
   memory.connections = connection_memory(setup, counts, memory.frames);
@@ -288,7 +218,7 @@ RunMemory twin_memory(const Setup& setup, const Counts& counts) {
   return memory;
 }
 
-RunMemory reference_memory(const Setup& setup, SimulationFidelity model, const Counts& counts) {
+RunMemory reference_memory(const Setup& setup, SimulationFidelity model, const PlanCounts& counts) {
   RunMemory memory{.run = to_string(model), .stage = MemoryStage::kModels};
   memory.engine = engine_memory(setup, counts);
   memory.record = record_memory(setup, counts);
@@ -301,7 +231,8 @@ RunMemory reference_memory(const Setup& setup, SimulationFidelity model, const C
 }
 
 /// One of so many further runs of the model `flow`, of which nothing is recorded.
-RunMemory further_memory(const Setup& setup, const Counts& counts, const char* run, MemoryStage stage, uint32_t times) {
+RunMemory further_memory(const Setup& setup, const PlanCounts& counts, const char* run, MemoryStage stage,
+                         uint32_t times) {
   RunMemory memory{.run = run, .stage = stage, .times = times};
   memory.engine = engine_memory(setup, counts);
   memory.model =
@@ -310,7 +241,7 @@ RunMemory further_memory(const Setup& setup, const Counts& counts, const char* r
 }
 
 /// A job alone, of which nothing is recorded. None where the model's run tells as much.
-std::optional<RunMemory> alone_memory(const Setup& setup, const Counts& counts) {
+std::optional<RunMemory> alone_memory(const Setup& setup, const PlanCounts& counts) {
   const auto jobs = static_cast<uint32_t>(std::ranges::count(setup.workload.jobs, false, &Job::idle));
   const SimulationFidelity model = alone_model(setup.config);
   const bool fails = has_failures(setup.config);
@@ -333,7 +264,7 @@ constexpr uint64_t kPathOperations = 12'000'000, kPathOperation = 36;
 constexpr uint64_t kArrowMessages = 25'000, kArrowMessage = 640;
 constexpr uint64_t kArrowEnds = 500'000, kArrowEnd = 88, kArrowPair = 120;
 
-uint64_t arrow_memory(const Setup& setup, const Counts& counts) {
+uint64_t arrow_memory(const Setup& setup, const PlanCounts& counts) {
   uint64_t ends = 0;
   for (const RankTrace& trace : setup.workload.ranks) {
     uint64_t of_rank = 0;
@@ -351,7 +282,7 @@ uint64_t arrow_memory(const Setup& setup, const Counts& counts) {
   return std::min(messages, kArrowMessages) * kArrowMessage + ends * kArrowEnd + ends / 2 * kArrowPair;
 }
 
-RunMemory report_memory(const Setup& setup, RunKind kind, const Counts& counts) {
+RunMemory report_memory(const Setup& setup, RunKind kind, const PlanCounts& counts) {
   const uint64_t operations = planned_operations(setup.config, setup.workload);
   const uint64_t sides = kind == RunKind::kModels ? 1 : 2;
   uint64_t bytes = std::min(operations, kPageOperations) * kPageOperation;
@@ -412,7 +343,7 @@ MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident) {
                       .runs = {},
                       .left_out = left_out(setup).setup};
   demand.setup += demand.left_out;
-  const Counts counts(setup);
+  const PlanCounts counts(setup);
   const auto& models = setup.config.simulation.fidelity;
   if (kind == RunKind::kEmulated) demand.runs.push_back(emulated_memory(setup, counts));
   if (kind == RunKind::kTwin && !setup.config.simulation.has(SimulationFidelity::kTwin))
